@@ -1,0 +1,1 @@
+"""What is right: tables, arithmetic and models. Imports numpy and friends only."""

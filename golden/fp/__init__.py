@@ -1,0 +1,1 @@
+"""Bit-exact number formats and multiply-accumulate in numpy."""

@@ -1,0 +1,1 @@
+"""Specification tables: every encoding, register address and message layout, once, as data."""

@@ -1,0 +1,1 @@
+"""A LLaMA forward pass in numpy."""

@@ -1,0 +1,1 @@
+"""Golden model of the Ventaglio unit: results to the bit, and cycles."""

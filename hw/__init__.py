@@ -1,0 +1,1 @@
+"""Amaranth RTL, one package a unit, and the Verilog generator."""

@@ -1,0 +1,1 @@
+"""Reusable stream blocks: queues, stall injection, protocol checker."""

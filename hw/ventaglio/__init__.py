@@ -1,0 +1,1 @@
+"""The Ventaglio gather-accumulate-scatter unit."""

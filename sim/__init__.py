@@ -1,0 +1,1 @@
+"""Co-simulation: runner, benches, waveforms, reports, the command."""

@@ -1,0 +1,1 @@
+"""Testbenches, one package a unit."""

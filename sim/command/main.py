@@ -1,0 +1,49 @@
+"""Collects the subcommands and maps exceptions to exit statuses 0, 1 and 2."""
+
+import importlib
+import sys
+
+import click
+
+from fanweave import __version__
+from fanweave.golden.errors import FaultFound, InputError
+
+__all__ = ["cli", "main"]
+
+#: name of the subcommand -> "module:attribute" of its click command; loaded only when used,
+#: so that ``fanweave --help`` does not import a hardware description.
+COMMANDS: dict[str, str] = {}
+
+
+class LazyGroup(click.Group):
+    """A click group that imports a subcommand when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module, attribute = COMMANDS[cmd_name].split(":")
+        return getattr(importlib.import_module(module), attribute)
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="fanweave")
+def cli() -> None:
+    """RTL generator and co-simulation testbench for sparse LLM inference over a memory fabric.
+
+    Exit status: 0 done, 1 the run found a fault, 2 the input was refused.
+    """
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Run the command and exit with its status."""
+    try:
+        cli.main(args=argv, prog_name="fanweave", standalone_mode=True)
+    except InputError as error:
+        click.echo(f"fanweave: {error}", err=True)
+        sys.exit(2)
+    except FaultFound as error:
+        click.echo(f"fanweave: {error}", err=True)
+        sys.exit(1)

@@ -1,0 +1,1 @@
+"""Drivers and loaders of the testbenches."""

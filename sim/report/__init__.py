@@ -1,0 +1,1 @@
+"""Tables, JSON and JUnit XML of a run."""

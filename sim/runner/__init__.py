@@ -1,0 +1,1 @@
+"""Builds and runs Verilated models."""

@@ -1,0 +1,1 @@
+"""Waveforms: VCD, GTKWave save files, pictures."""

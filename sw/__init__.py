@@ -1,0 +1,1 @@
+"""Compilers, importers, kernels and policies."""

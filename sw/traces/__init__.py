@@ -1,0 +1,1 @@
+"""Sparse layer traces: capture, synthesis, import, container."""
