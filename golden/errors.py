@@ -1,6 +1,6 @@
 """The two ways a run ends badly, as exceptions that the command turns into exit statuses."""
 
-__all__ = ["FaultFound", "InputError"]
+__all__ = ["FaultError", "InputError"]
 
 
 class InputError(ValueError):
@@ -11,5 +11,5 @@ class InputError(ValueError):
     """
 
 
-class FaultFound(RuntimeError):
+class FaultError(RuntimeError):
     """A run completed and found a fault, such as a mismatch: exit status 1."""

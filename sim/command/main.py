@@ -6,7 +6,7 @@ import sys
 import click
 
 from fanweave import __version__
-from fanweave.golden.errors import FaultFound, InputError
+from fanweave.golden.errors import FaultError, InputError
 
 __all__ = ["cli", "main"]
 
@@ -44,6 +44,6 @@ def main(argv: list[str] | None = None) -> None:
     except InputError as error:
         click.echo(f"fanweave: {error}", err=True)
         sys.exit(2)
-    except FaultFound as error:
+    except FaultError as error:
         click.echo(f"fanweave: {error}", err=True)
         sys.exit(1)
