@@ -1,1 +1,7 @@
 """Reusable stream blocks: queues, stall injection, protocol checker."""
+
+from fanweave.hw.stream.checker import StreamChecker, Violation
+from fanweave.hw.stream.queue import Queue, SkidBuffer
+from fanweave.hw.stream.stall import StallInjector
+
+__all__ = ["Queue", "SkidBuffer", "StallInjector", "StreamChecker", "Violation"]
