@@ -64,7 +64,7 @@ _CONFIGURATION = (
     )),
     Register("format", 0x01, "rw", "How operands are coded.", (
         Field("element", 0, 3, "Element format code."),
-        Field("index_mode", 4, 3, "0 dense, 1 N:M, 2 bitmask, 3 absolute 8 bit, 4 absolute 16 bit."),
+        Field("index_mode", 4, 3, "0 dense, 1 N:M, 2 bitmask, 3 absolute 8, 4 absolute 16."),
         Field("skip_zeros", 8, 1, "Rows whose activations are all zero are not fetched."),
     )),
     Register("sparsity", 0x02, "rw", "The N:M pattern.", (
@@ -95,10 +95,10 @@ _CONFIGURATION = (
         Field("bits", 0, 32, "IEEE binary32."),
     )),
     Register("timeout", 0x09, "rw", "Bound of every wait for a stream.", (
-        Field("cycles", 0, 24, "Cycles without progress after which the unit aborts; 0 at reset means 65535."),
+        Field("cycles", 0, 24, "Cycles of waiting that abort the unit; 65535 at reset."),
     )),
     Register("error", 0x0A, "w1", "The first error; a write clears it and leaves the halt.", (
-        Field("cause", 0, 4, "0 none, 1 index out of range, 2 over-configuration, 3 illegal format, "
+        Field("cause", 0, 4, "0 none, 1 index range, 2 over-configuration, 3 illegal format, "
               "4 illegal operation, 5 length, 6 timeout."),
         Field("halted", 4, 1, "The unit aborted and waits for this register to be written."),
     )),
