@@ -178,8 +178,8 @@ class Llama:
         )
         # Consecutive query heads share a key head: [kv_heads, group * tokens, head_size].
         group = config.heads // config.kv_heads
-        grouped = queries.reshape(tokens, config.kv_heads, group, config.head_size)
-        grouped = grouped.transpose(1, 2, 0, 3).reshape(config.kv_heads, -1, config.head_size)
+        by_group = queries.reshape(tokens, config.kv_heads, group, config.head_size)
+        grouped = by_group.transpose(1, 2, 0, 3).reshape(config.kv_heads, -1, config.head_size)
         scores = grouped @ all_keys.transpose(0, 2, 1) / np.float32(np.sqrt(config.head_size))
         future = np.arange(past + tokens)[None, :] > positions[:, None]
         scores[:, np.tile(future, (group, 1))] = -np.inf
