@@ -96,14 +96,12 @@ def encode(
         return (rounded.astype(np.int32) & 0xFF).astype(np.uint32)
 
     layout = element_format.layout
-    magnitude = np.abs(number)
-    finite = np.isfinite(number)
+    magnitude = np.where(np.isfinite(number), np.abs(number), 0.0)
     # frexp has its significand in [0.5, 1). Codes are in order of magnitude, so a significand
     # that rounds up to the next power of two carries into the exponent field by itself.
-    exponent = np.maximum(np.frexp(np.where(finite, magnitude, 0.0))[1] - 1, 1 - layout.bias)
-    significand = np.rint(
-        np.ldexp(np.where(finite, magnitude, 0.0), layout.fraction_bits - exponent)
-    ).astype(np.int64)
+    least = 1 - layout.bias
+    exponent = np.where(magnitude > 0.0, np.maximum(np.frexp(magnitude)[1] - 1, least), least)
+    significand = np.rint(np.ldexp(magnitude, layout.fraction_bits - exponent)).astype(np.int64)
     code = significand + (
         (exponent.astype(np.int64) + (layout.bias - 1)) << np.int64(layout.fraction_bits)
     )

@@ -16,8 +16,10 @@ from fanweave.hw.fp.product import EXPONENT_BIAS, SIGNIFICAND_BITS, ZERO_EXPONEN
 __all__ = ["Multiplier", "check_formats"]
 
 
-def check_formats(formats: Iterable[ElementFormat]) -> tuple[ElementFormat, ...]:
-    """Formats of a parameter, sorted by code and without doubles.
+def check_formats(
+    formats: Iterable[ElementFormat], *, name: str = "formats"
+) -> tuple[ElementFormat, ...]:
+    """Formats of the parameter ``name``, sorted by code and without doubles.
 
     Raises
     ------
@@ -25,13 +27,13 @@ def check_formats(formats: Iterable[ElementFormat]) -> tuple[ElementFormat, ...]
         If there is none, or one that is not an `ElementFormat`.
     """
     if isinstance(formats, (str, bytes)) or not isinstance(formats, Iterable):
-        raise InputError(f"formats is {formats!r}; expected a collection of ElementFormat members")
+        raise InputError(f"{name} is {formats!r}; expected a collection of ElementFormat members")
     members = tuple(formats)
     for member in members:
         if not isinstance(member, ElementFormat):
-            raise InputError(f"formats contains {member!r}; expected only ElementFormat members")
+            raise InputError(f"{name} contains {member!r}; expected only ElementFormat members")
     if not members:
-        raise InputError("formats is empty; name at least one ElementFormat member")
+        raise InputError(f"{name} is empty; name at least one ElementFormat member")
     return tuple(sorted(set(members)))
 
 
