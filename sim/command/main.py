@@ -12,7 +12,10 @@ __all__ = ["cli", "main"]
 
 #: name of the subcommand -> "module:attribute" of its click command; loaded only when used,
 #: so that ``fanweave --help`` does not import a hardware description.
-COMMANDS: dict[str, str] = {}
+COMMANDS: dict[str, str] = {
+    "model": "fanweave.sw.traces.model_commands:model",
+    "trace": "fanweave.sw.traces.commands:trace",
+}
 
 
 class LazyGroup(click.Group):
