@@ -1,0 +1,189 @@
+"""Columns of dense, N:M and absolutely indexed elements."""
+
+from amaranth import Module, Mux, Signal, unsigned
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from fanweave.golden.isa.ventaglio import IndexMode
+from fanweave.golden.ventaglio.config import VentaglioConfig
+from fanweave.hw.ventaglio.payloads import OperationConfig
+
+__all__ = ["FieldColumns", "columns_members"]
+
+#: x // n == (x * ceil(4096 / n)) >> 12 for every x < 128 and n <= 32, since the error of the
+#: factor is below 1: x / 4096 < 1 / 32.
+_RECIPROCAL_BITS = 12
+
+
+def columns_members(config: VentaglioConfig) -> dict[str, wiring.Member]:
+    """What the decoder asks of either way to find columns."""
+    count = range(config.lanes + 1)
+    level = range(2 * config.beat_bits + 1)
+    return {
+        "operation": In(OperationConfig),
+        "lanes": In(count),
+        "first_left": In(16),
+        "second_valid": In(1),
+        "second_left": In(16),
+        "head": In(2 * config.beat_bits),
+        "step": In(1),
+        "rows_done": In(2),
+        "reset": In(1),
+        "first_count": Out(count),
+        "second_count": Out(count),
+        "needed": Out(level),
+        "columns": Out(data.ArrayLayout(unsigned(16), config.lanes)),
+    }
+
+
+class FieldColumns(wiring.Component):
+    """Reads index fields of one width from the head of the indices.
+
+    A group's elements are the first ``first_count`` of the first row and the first
+    ``second_count`` of the second; ``needed`` index bits hold their fields.
+
+    Parameters
+    ----------
+    config : VentaglioConfig
+        Parameters of the unit.
+
+    Members
+    -------
+    The members of `columns_members`; ``step`` says that the group is taken, ``rows_done``
+    how many rows end in it, ``reset`` that the operation ends.
+    """
+
+    def __init__(self, *, config: VentaglioConfig) -> None:
+        self.config = config
+        super().__init__(columns_members(config))
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.d.comb += [
+            self.first_count.eq(Mux(self.first_left < self.lanes, self.first_left, self.lanes)),
+            self.second_count.eq(
+                Mux(
+                    self.second_left < self.lanes - self.first_count,
+                    self.second_left,
+                    self.lanes - self.first_count,
+                )
+            ),
+        ]
+        field_bits, n, block = self._pattern(m)
+        phase = Signal(5)  # bits taken of the head's 32-bit word
+        padding = self._extent(m, field_bits, phase)
+        parts = self._fields(m, field_bits, padding)
+        self._columns(m, parts, n, block)
+
+        with m.If(self.step):
+            # A finished row's last word is dropped whole, so the next begins at phase 0.
+            m.d.sync += phase.eq(phase + self.needed)
+        with m.If(self.reset):
+            m.d.sync += phase.eq(0)
+        return m
+
+    def _pattern(self, m: Module) -> tuple[Signal, Signal, Signal]:
+        """Width of a field, and n and m, which are 1 for a dense row."""
+        operation = self.operation
+        field_bits = Signal(5)
+        n = Signal(6, init=1)
+        block = Signal(6)
+        with m.Switch(operation.index_mode):
+            with m.Case(IndexMode.N_OF_M):
+                for bits in range(1, 6):
+                    first, last = (1 << bits - 1) + 1, 1 << bits
+                    with m.If((operation.m >= first) & (operation.m <= last)):
+                        m.d.comb += field_bits.eq(bits)
+                m.d.comb += [n.eq(operation.n), block.eq(operation.m)]
+            with m.Case(IndexMode.ABSOLUTE_8):
+                m.d.comb += field_bits.eq(8)
+            with m.Case(IndexMode.ABSOLUTE_16):
+                m.d.comb += field_bits.eq(16)
+            with m.Default():
+                m.d.comb += block.eq(1)
+        return field_bits, n, block
+
+    def _extent(self, m: Module, field_bits: Signal, phase: Signal) -> Signal:
+        """Index bits of the group; returns the padding behind the first row."""
+        first_bits = Signal.like(self.needed)
+        first_done = Signal()
+        padding = Signal(5)
+        behind_first = Signal.like(self.needed)
+        end = Signal.like(self.needed)
+        end_padding = Signal(5)
+        second_done = Signal()
+        m.d.comb += [
+            first_bits.eq(self.first_count * field_bits),
+            first_done.eq(self.first_count == self.first_left),
+            padding.eq(Mux(first_done, -(phase + first_bits), 0)),
+            behind_first.eq(first_bits + padding),
+            end.eq(behind_first + self.second_count * field_bits),
+            second_done.eq(
+                first_done & self.second_valid & (self.second_count == self.second_left)
+            ),
+            end_padding.eq(Mux(second_done, -(phase + end), 0)),
+            self.needed.eq(end + end_padding),
+        ]
+        return padding
+
+    def _fields(self, m: Module, field_bits: Signal, padding: Signal) -> list[Signal]:
+        """The field of each element."""
+        config = self.config
+        # The second row's fields, moved to where they would stand without the padding.
+        moved = Signal(config.beat_bits)
+        m.d.comb += moved.eq(self.head[: config.beat_bits + 31] >> padding)
+        fields = []
+        for e in range(config.lanes):
+            field = Signal(16, name=f"field_{e}")
+            with m.Switch(field_bits):
+                for bits in (1, 2, 3, 4, 5, 8, 16):
+                    if (e + 1) * bits <= config.beat_bits:
+                        part = slice(e * bits, (e + 1) * bits)
+                        with m.Case(bits):
+                            m.d.comb += field.eq(
+                                Mux(e < self.first_count, self.head[part], moved[part])
+                            )
+            fields.append(field)
+        return fields
+
+    def _columns(self, m: Module, fields: list[Signal], n: Signal, block: Signal) -> None:
+        """``block number * m + field``, and the first row's progress."""
+        reciprocal = Signal(_RECIPROCAL_BITS + 1)
+        with m.Switch(n):
+            for value in range(1, 33):
+                with m.Case(value):
+                    m.d.comb += reciprocal.eq(-(-(1 << _RECIPROCAL_BITS) // value))
+        place = Signal(5)  # of the first row's next element within its block
+        origin = Signal(16)  # first column of that block
+
+        def blocks_of(name: str, ordinal: Signal) -> Signal:
+            quotient = Signal(7, name=name)
+            m.d.comb += quotient.eq((ordinal * reciprocal) >> _RECIPROCAL_BITS)
+            return quotient
+
+        for e, field in enumerate(fields):
+            in_second = Signal(name=f"in_second_{e}")
+            ordinal = Signal(7, name=f"ordinal_{e}")
+            m.d.comb += [
+                in_second.eq(e >= self.first_count),
+                ordinal.eq(Mux(in_second, e - self.first_count, place + e)),
+            ]
+            block_number = blocks_of(f"block_{e}", ordinal)
+            m.d.comb += self.columns[e].eq(Mux(in_second, 0, origin) + block_number * block + field)
+
+        # Elements of the row that will be first in the next cycle, from its block's start.
+        next_ordinal = Signal(7)
+        m.d.comb += next_ordinal.eq(
+            Mux(self.rows_done != 0, self.second_count, place + self.first_count)
+        )
+        next_block = blocks_of("next_block", next_ordinal)
+        with m.If(self.step):
+            with m.If(self.rows_done == 2):
+                m.d.sync += [place.eq(0), origin.eq(0)]
+            with m.Else():
+                m.d.sync += [
+                    place.eq(next_ordinal - next_block * n),
+                    origin.eq(Mux(self.rows_done != 0, 0, origin) + next_block * block),
+                ]
+        with m.If(self.reset):
+            m.d.sync += [place.eq(0), origin.eq(0)]

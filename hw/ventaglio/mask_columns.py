@@ -1,0 +1,125 @@
+"""Columns of elements indexed by a bitmask."""
+
+from amaranth import Module, Mux, Signal, signed
+from amaranth.lib import wiring
+from amaranth.lib.wiring import Out
+
+from fanweave.golden.ventaglio.config import VentaglioConfig
+from fanweave.hw.ventaglio.compaction import Compaction
+from fanweave.hw.ventaglio.field_columns import columns_members
+
+__all__ = ["MaskColumns"]
+
+
+class MaskColumns(wiring.Component):
+    """Looks for ones in the next ``mask_columns`` bits of the rows' masks.
+
+    The masks of successive rows lie behind one another, each padded to a word. ``column`` is
+    the column of the head's first bit in the first row; it is negative while bits of a finished
+    row are left before it.
+
+    Parameters
+    ----------
+    config : VentaglioConfig
+        Parameters of the unit.
+
+    Members
+    -------
+    The members of `columns_members`, and:
+    consumed : Out
+        Index bits to drop with the group.
+    wrong : Out(1)
+        Ones and nnz contradict each other.
+    """
+
+    def __init__(self, *, config: VentaglioConfig) -> None:
+        self.config = config
+        super().__init__(
+            {
+                **columns_members(config),
+                "consumed": Out(range(config.mask_columns + 1)),
+                "wrong": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        config = self.config
+        window = config.mask_columns
+        m.submodules.compaction = compaction = Compaction(width=window, count=config.lanes)
+
+        pitch = Signal(17)  # bits of one row's mask with its padding
+        column = Signal(signed(18))
+        first_bits = Signal(signed(19))  # of the window that belong to the first row
+        reach = Signal(signed(20))
+        valid_bits = Signal(range(window + 1))
+        m.d.comb += [
+            pitch.eq((self.operation.width + 31) & 0x1FFE0),
+            first_bits.eq(pitch - column),
+            reach.eq(first_bits + Mux(self.second_valid, pitch, 0)),
+            valid_bits.eq(Mux(reach < window, reach, window)),
+            self.needed.eq(valid_bits),
+            compaction.bits.eq(self.head[:window] & ((1 << valid_bits) - 1)[:window]),
+        ]
+
+        count = Signal(range(config.lanes + 1))
+        full = Signal()
+        last = Signal(range(window))
+        m.d.comb += [
+            full.eq(compaction.total > self.lanes),
+            count.eq(Mux(full, self.lanes, compaction.total)),
+            last.eq(compaction.positions[(self.lanes - 1)[: (config.lanes - 1).bit_length()]]),
+            self.consumed.eq(Mux(full, last + 1, valid_bits)),
+        ]
+        self._count_rows(m, compaction, count, first_bits)
+        self._check(m, compaction, count, column, first_bits)
+        for e in range(config.lanes):
+            position = compaction.positions[e]
+            m.d.comb += self.columns[e].eq(
+                position + Mux(e >= self.first_count, -first_bits, column)
+            )
+
+        behind = Signal(18)  # masks of the rows that end in this group
+        with m.Switch(self.rows_done):
+            with m.Case(1):
+                m.d.comb += behind.eq(pitch)
+            with m.Case(2):
+                m.d.comb += behind.eq(pitch << 1)
+        with m.If(self.step):
+            m.d.sync += column.eq(column + self.consumed - behind)
+        with m.If(self.reset):
+            m.d.sync += column.eq(0)
+        return m
+
+    def _count_rows(
+        self, m: Module, compaction: Compaction, count: Signal, first_bits: Signal
+    ) -> None:
+        """Split the count: positions ascend, so the first row's elements come first."""
+        in_first = [
+            (e < count) & (compaction.positions[e] < first_bits) for e in range(self.config.lanes)
+        ]
+        m.d.comb += [
+            self.first_count.eq(sum(in_first[1:], in_first[0])),
+            self.second_count.eq(count - self.first_count),
+        ]
+
+    def _check(
+        self,
+        m: Module,
+        compaction: Compaction,
+        count: Signal,
+        column: Signal,
+        first_bits: Signal,
+    ) -> None:
+        """Contradictions: ones before the row, too many, or too few at the row's end."""
+        before = Signal()
+        too_many = Signal()
+        too_few = Signal()
+        m.d.comb += [
+            before.eq((count != 0) & (column + compaction.positions[0] < 0)),
+            too_many.eq(
+                (self.first_count > self.first_left) | (self.second_count > self.second_left)
+            ),
+            too_few.eq((self.consumed >= first_bits) & (self.first_count < self.first_left)),
+            self.wrong.eq(before | too_many | too_few),
+        ]

@@ -1,0 +1,149 @@
+"""Layouts of what travels between the blocks of the unit."""
+
+from amaranth import unsigned
+from amaranth.lib import data, enum
+
+from fanweave.golden.ventaglio.config import VentaglioConfig
+from fanweave.hw.fp.product import Product
+
+__all__ = [
+    "Command",
+    "Marker",
+    "OperationConfig",
+    "RowDescription",
+    "RowRequest",
+    "activations_layout",
+    "described_row_layout",
+    "group_layout",
+    "pending_row_layout",
+    "products_layout",
+    "results_layout",
+]
+
+
+class Command(data.Struct):
+    """A register write."""
+
+    address: unsigned(8)
+    data: unsigned(32)
+
+
+class RowRequest(data.Struct):
+    """Asks the memory side for a row."""
+
+    row: unsigned(32)
+
+
+class RowDescription(data.Struct):
+    """Where a requested row stands in the beats that follow."""
+
+    nnz: unsigned(16)
+    lane: unsigned(8)
+    joined: unsigned(1)
+    index_word: unsigned(8)
+    index_joined: unsigned(1)
+
+
+class OperationConfig(data.Struct):
+    """The configuration as it stood when an operation was started."""
+
+    opcode: unsigned(3)
+    element: unsigned(3)
+    index_mode: unsigned(3)
+    skip_zeros: unsigned(1)
+    n: unsigned(6)
+    m: unsigned(6)
+    length: unsigned(24)
+    width: unsigned(16)
+    outputs: unsigned(4)
+    base: unsigned(16)
+    stride: unsigned(16)
+    first_row: unsigned(32)
+    count: unsigned(16)
+    target: unsigned(3)
+    raw: unsigned(1)
+    clear: unsigned(1)
+    scale: unsigned(32)
+
+
+class Marker(enum.Enum, shape=unsigned(2)):
+    """What an entry of the row queue is."""
+
+    ROW = 0
+    END = 1  # of a multiply or multiply-accumulate
+    CLEAR = 2
+    DRAIN = 3
+
+
+def activations_layout(config: VentaglioConfig) -> data.ArrayLayout:
+    """``x[u, k]`` for the outputs of one k."""
+    return data.ArrayLayout(unsigned(32), config.max_outputs)
+
+
+def pending_row_layout(config: VentaglioConfig) -> data.StructLayout:
+    """A row that was asked for, or a marker."""
+    return data.StructLayout(
+        {
+            "marker": Marker,
+            "k": unsigned(24),
+            "mask": unsigned(config.max_outputs),
+            "scalars": activations_layout(config),
+        }
+    )
+
+
+def described_row_layout(config: VentaglioConfig) -> data.StructLayout:
+    """A row whose number of nonzeros is known, or a marker."""
+    return data.StructLayout({**pending_row_layout(config).members, "nnz": unsigned(16)})
+
+
+def group_layout(config: VentaglioConfig) -> data.StructLayout:
+    """The elements that go through the lanes together, or a marker.
+
+    ``valid``, ``second`` and ``columns`` are by physical lane; ``second`` elements belong to
+    the second row. ``element`` and ``first_count`` serve error reports: the elements of the first
+    row in earlier groups and in this one.
+    """
+    lanes = config.lanes
+    scalars = activations_layout(config)
+    return data.StructLayout(
+        {
+            "marker": Marker,
+            "valid": unsigned(lanes),
+            "second": unsigned(lanes),
+            "columns": data.ArrayLayout(unsigned(16), lanes),
+            "weights": unsigned(config.beat_bits),
+            "k": data.ArrayLayout(unsigned(24), 2),
+            "element": unsigned(16),
+            "first_count": range(lanes + 1),
+            "masks": data.ArrayLayout(unsigned(config.max_outputs), 2),
+            "scalars": data.ArrayLayout(scalars, 2),
+            "config": OperationConfig,
+        }
+    )
+
+
+def products_layout(config: VentaglioConfig) -> data.StructLayout:
+    """Products of one group and one output, by physical lane."""
+    product = data.StructLayout(
+        {
+            "bank": range(config.banks),
+            "entry": range(config.entries),
+            "product": Product,
+        }
+    )
+    return data.StructLayout(
+        {
+            "valid": unsigned(config.lanes),
+            "lanes": data.ArrayLayout(product, config.lanes),
+            "multiply": unsigned(1),
+            "integer": unsigned(1),
+        }
+    )
+
+
+def results_layout(config: VentaglioConfig) -> data.StructLayout:
+    """A beat of results."""
+    return data.StructLayout(
+        {"data": unsigned(config.beat_bits), "elements": unsigned(8), "last": unsigned(1)}
+    )
