@@ -135,7 +135,14 @@ def find_toolchain() -> Toolchain:
         If a program is missing, or the path of the installation holds a space; the message says
         what to type.
     """
-    return _find_toolchain(os.environ.get("PATH", os.defpath), os.environ.get("CXX", ""))
+    found = _find_toolchain(os.environ.get("PATH", os.defpath), os.environ.get("CXX", ""))
+    for folder in (found.verilator_root, build_root()):
+        if any(character.isspace() for character in str(folder)):
+            raise InputError(
+                f"folder {str(folder)!r} holds a space, which make cannot handle: move the "
+                "project, or set FANWEAVE_BUILD to a folder without one"
+            )
+    return found
 
 
 @lru_cache(maxsize=4)
@@ -148,11 +155,6 @@ def _find_toolchain(path: str, compiler: str) -> Toolchain:
         hints = "; ".join(install_hint(name) for name in missing)
         raise InputError(f"missing {', '.join(missing)} on PATH, needed to build a model: {hints}")
     root, version = find_verilator()
-    if any(character.isspace() for character in f"{root}{build_root()}"):
-        raise InputError(
-            f"a folder's name holds a space ({root} or {build_root()}), which make cannot handle: "
-            "move the project, or set FANWEAVE_BUILD to a folder without one"
-        )
     return Toolchain(
         verilator_root=root,
         verilator_version=version,

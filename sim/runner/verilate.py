@@ -5,7 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,7 +24,13 @@ __all__ = [
     "Model",
     "build_cache",
     "build_model",
+    "explain_failure",
     "process_environment",
+    "shared_runtime",
+    "source_texts",
+    "toolchain_identity",
+    "verilator_arguments",
+    "waivers",
     "write_sources",
 ]
 
@@ -84,7 +90,9 @@ def build_model(design: Design, *, waves: bool = False) -> Model:
     toolchain = find_toolchain()
     arguments = verilator_arguments(design, waves=waves)
     sources = [*design.sources, *_harness(design, waves=waves)]
-    key = content_key([*_identity(toolchain), *arguments, *_texts(sources), design.toplevel])
+    key = content_key(
+        [*toolchain_identity(toolchain), *arguments, *source_texts(sources), design.toplevel]
+    )
 
     def build(folder: Path) -> Sequence[Path]:
         return [_run_cocotb_build(folder, toolchain, design, sources, arguments, waves=waves)]
@@ -135,12 +143,17 @@ def process_environment(
         sys.path[:] = old_path
 
 
+def waivers() -> VerilogSource:
+    """Return the waiver file of simulation builds; each rule in it has its reason."""
+    return VerilogSource.from_file(_HERE / "simulation.vlt")
+
+
 def _harness(design: Design, *, waves: bool) -> list[VerilogSource]:
     """Return the sources that every build adds to the design's own."""
     public = ["`verilator_config", "// The testbench touches ports only."]
     public += [f'public_flat_rw -module "{design.toplevel}" -var "{port}"' for port in design.ports]
     sources = [
-        VerilogSource.from_file(_HERE / "simulation.vlt"),
+        waivers(),
         VerilogSource(name="fanweave_public.vlt", text="\n".join(public) + "\n"),
     ]
     if waves:
@@ -164,7 +177,7 @@ def _run_cocotb_build(
 ) -> Path:
     objects = folder / "objects"
     objects.mkdir()
-    with _shared_runtime(objects, toolchain, waves=waves):
+    with shared_runtime(objects, toolchain, waves=waves):
         try:
             with process_environment(toolchain.environment(optimise=OPTIMISE)):
                 cocotb_runner.Verilator().build(
@@ -177,7 +190,7 @@ def _run_cocotb_build(
                     log_file=folder / _LOG,
                 )
         except RuntimeError as error:
-            raise InputError(_explain(design, folder / _LOG)) from error
+            raise InputError(explain_failure(design, folder / _LOG)) from error
     executable = folder / design.toplevel
     shutil.move(objects / design.toplevel, executable)
     # Objects and precompiled headers are large and of no use any more.
@@ -185,7 +198,7 @@ def _run_cocotb_build(
     return executable
 
 
-def _explain(design: Design, log: Path) -> str:
+def explain_failure(design: Design, log: Path) -> str:
     """Return a message with the first errors of a build log, which is kept."""
     kept = build_root() / f"failed-{design.name}.log"
     shutil.copyfile(log, kept)
@@ -196,35 +209,37 @@ def _explain(design: Design, log: Path) -> str:
 
 
 @contextmanager
-def _shared_runtime(objects: Path, toolchain: Toolchain, *, waves: bool) -> Iterator[None]:
+def shared_runtime(objects: Path, toolchain: Toolchain, *, waves: bool) -> Iterator[None]:
     """Lend the compiled runtime library of Verilator to a build, and keep it after the first.
 
     It is the same for all designs and takes longer to compile than a small one.
     """
-    key = content_key([*_identity(toolchain), str(waves)])
+    key = content_key([*toolchain_identity(toolchain), str(waves)])
     shelf = build_root() / "verilated-runtime" / key
+    # They must look newer than the Makefile that Verilator is about to write.
+    later = time.time() + 3600
     for item in shelf.glob("*.o"):
         shutil.copyfile(item, objects / item.name)
+        os.utime(objects / item.name, (later, later))
     yield
-    if not shelf.is_dir():
-        shelf.parent.mkdir(parents=True, exist_ok=True)
-        staging = Path(tempfile.mkdtemp(dir=shelf.parent))
-        for item in objects.glob("verilated*.o"):
-            shutil.copyfile(item, staging / item.name)
-        try:
-            staging.rename(shelf)
-        except OSError:  # another process was first
-            shutil.rmtree(staging)
+    shelf.mkdir(parents=True, exist_ok=True)
+    for item in objects.glob("verilated*.o"):
+        if not (shelf / item.name).exists():
+            # Through a name of its own, so that nobody ever reads half a file.
+            staged = shelf / f"{item.name}.{os.getpid()}"
+            shutil.copyfile(item, staged)
+            os.replace(staged, shelf / item.name)
 
 
-def _texts(sources: Sequence[VerilogSource]) -> Iterator[str]:
+def source_texts(sources: Sequence[VerilogSource]) -> Iterator[str]:
+    """Return names and texts, for a cache's key."""
     for source in sources:
         yield source.name
         yield source.text
 
 
 @functools.lru_cache(maxsize=4)
-def _identity(toolchain: Toolchain) -> tuple[str, ...]:
+def toolchain_identity(toolchain: Toolchain) -> tuple[str, ...]:
     """Return what, beside the design, decides on a build's outcome."""
     compiler = subprocess.run(
         [toolchain.compiler, "--version"], capture_output=True, text=True, check=False

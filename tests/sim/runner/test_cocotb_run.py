@@ -124,7 +124,7 @@ def test_a_dump_covers_its_window_and_shows_memories(design, tmp_path):
     times = [int(line[1:]) for line in text.splitlines() if line.startswith("#")]
     assert times[0] == 20 * 10
     assert times[-1] == 25 * 10 + 5
-    assert "memory[63]" in text
+    assert "past[63]" in text
     assert "fanweave_dump_window" not in text
 
 

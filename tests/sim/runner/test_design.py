@@ -65,7 +65,7 @@ def test_a_design_that_cannot_work_is_refused(changes, message):
 
 @pytest.mark.parametrize("name", ["top.vhd", "folder/top.v", "top"])
 def test_a_source_needs_a_verilog_name(name):
-    with pytest.raises(InputError, match="must be a bare file name ending in .v, .sv or .vlt"):
+    with pytest.raises(InputError, match=r"must be a bare file name ending in \.v, \.sv or \.vlt"):
         VerilogSource(name=name, text="")
 
 

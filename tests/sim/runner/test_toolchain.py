@@ -69,7 +69,7 @@ def test_a_missing_wheel_is_named_with_its_mend(monkeypatch):
 def test_a_folder_with_a_space_is_refused(tmp_path, monkeypatch):
     monkeypatch.setenv("FANWEAVE_BUILD", str(tmp_path / "a b"))
     assert build_root() == tmp_path / "a b"
-    with pytest.raises(InputError, match="holds a space .* set FANWEAVE_BUILD"):
+    with pytest.raises(InputError, match=r"holds a space, .* set FANWEAVE_BUILD"):
         find_toolchain()
 
 
