@@ -17,7 +17,7 @@ _NAN = np.uint32(ElementFormat.FP32.layout.canonical_nan).view(np.float32)
 
 
 @numba.njit(cache=True, inline="always")
-def _round(value):  # type: ignore[no-untyped-def]
+def _round(value):
     """binary64 to FP32, nearest even, canonical NaN."""
     if np.isnan(value):
         return _NAN
@@ -25,7 +25,7 @@ def _round(value):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, inline="always")
-def _fused(accumulator, product):  # type: ignore[no-untyped-def]
+def _fused(accumulator, product):
     """FP32 accumulator plus an exact product, rounded once."""
     addend = np.float64(accumulator)
     total = product + addend
@@ -44,7 +44,7 @@ def _fused(accumulator, product):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def _add_numbers(  # type: ignore[no-untyped-def]
+def _add_numbers(
     accumulators, indptr, columns, weights, scalars, wanted, base, stride, width, overwrite
 ):
     for k in range(indptr.shape[0] - 1):
@@ -64,7 +64,7 @@ def _add_numbers(  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def _add_integers(  # type: ignore[no-untyped-def]
+def _add_integers(
     accumulators, indptr, columns, weights, scalars, wanted, base, stride, width, overwrite
 ):
     for k in range(indptr.shape[0] - 1):

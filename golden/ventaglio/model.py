@@ -165,7 +165,8 @@ class Ventaglio:
                 target=None if operation.raw else ElementFormat(operation.target),
             )
         )
-        self.counters["result_beats"] += -(-operation.count // self.config.drain_lanes)
+        bits = 32 if operation.raw else ElementFormat(operation.target).bits
+        self.counters["result_beats"] += -(-operation.count * bits // self.config.beat_bits)
         if operation.clear:
             self.accumulators[part] = 0
 
@@ -181,12 +182,14 @@ class Ventaglio:
 
         halt = ErrorState()
         if length < operation.length:
-            halt = ErrorState(ErrorCause.TIMEOUT, row=length, halted=True)
+            halt = ErrorState(ErrorCause.TIMEOUT, halted=True)
         if rows.ones is not None:
-            wrong = np.flatnonzero(fetched & (rows.ones != np.diff(rows.indptr))[:length])
+            nnz = np.diff(rows.indptr)
+            contradicts = np.asarray(rows.ones != nnz)
+            wrong = np.flatnonzero(fetched & contradicts[:length])
             if wrong.size:
                 length = int(wrong[0])
-                element = min(int(rows.ones[length]), int(np.diff(rows.indptr)[length]))
+                element = min(int(rows.ones[length]), int(nnz[length]))
                 halt = ErrorState(ErrorCause.LENGTH, row=length, element=element, halted=True)
 
         indptr = rows.indptr[: length + 1]

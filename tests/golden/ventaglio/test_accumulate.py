@@ -5,11 +5,10 @@ from fanweave.golden.fp import multiply, multiply_accumulate
 from fanweave.golden.isa.formats import ElementFormat
 from fanweave.golden.ventaglio.accumulate import add_rows
 
-ACCUMULATOR_CORNERS = np.array(
-    [0, 0x80000000, 1, 0x80000001, 0x007FFFFF, 0x00800000, 0x3F800000, 0xBF800000, 0x3F800001]
-    + [0x7F7FFFFF, 0xFF7FFFFF, 0x7F800000, 0xFF800000, 0x7FC00000, 0x33800000, 0x4B800000],
-    dtype=np.uint32,
-)
+ZEROS_AND_SUBNORMALS = [0, 0x80000000, 1, 0x80000001, 0x007FFFFF, 0x00800000]
+ONES_AND_TIES = [0x3F800000, 0xBF800000, 0x3F800001, 0x33800000, 0x4B800000]
+LARGE = [0x7F7FFFFF, 0xFF7FFFFF, 0x7F800000, 0xFF800000, 0x7FC00000]
+ACCUMULATOR_CORNERS = np.array([*ZEROS_AND_SUBNORMALS, *ONES_AND_TIES, *LARGE], dtype=np.uint32)
 
 
 def one_product_each(accumulators, a, b, element_format, overwrite):
