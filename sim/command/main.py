@@ -13,8 +13,11 @@ __all__ = ["cli", "main"]
 #: name of the subcommand -> "module:attribute" of its click command; loaded only when used,
 #: so that ``fanweave --help`` does not import a hardware description.
 COMMANDS: dict[str, str] = {
+    "bench": "fanweave.sim.report.commands:bench",
+    "doctor": "fanweave.sim.runner.commands:doctor",
     "model": "fanweave.sw.traces.model_commands:model",
     "trace": "fanweave.sw.traces.commands:trace",
+    "waves": "fanweave.sim.waves.commands:waves",
 }
 
 

@@ -1,0 +1,63 @@
+"""``fanweave bench``: runs a benchmark and reports its rows."""
+
+import importlib
+import random
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import click
+
+from fanweave.golden.errors import InputError
+from fanweave.sim.report.files import STANDARD, check_output
+
+if TYPE_CHECKING:
+    from fanweave.sim.report.bench_rows import BenchRow
+
+__all__ = ["BENCHES", "bench"]
+
+#: name -> "module:function" with the signature ``rows(quick: bool, seed: int) -> list[BenchRow]``
+BENCHES = {
+    "fp": "fanweave.sim.benches.fp.campaign:rows",
+    "sim-speed": "fanweave.sim.benches.ventaglio.speed:rows",
+    "ventaglio": "fanweave.sim.benches.ventaglio.bench:rows",
+}
+
+
+@click.command(epilog="Example: fanweave bench ventaglio --quick --json ventaglio.json")
+@click.argument("name")
+@click.option("--quick", is_flag=True, help="A subset that ends within a minute.")
+@click.option("--seed", type=int, default=None, help="Replay the random choices of a run.")
+@click.option("--json", "json_file", help="Write the rows to this file; - is standard output.")
+def bench(name: str, quick: bool, seed: int | None, json_file: str | None) -> None:
+    """Run the benchmark NAME and print its rows with their goals.
+
+    A missed goal is shown and does not change the exit status.
+    """
+    from fanweave.sim.report.bench_rows import print_bench, write_bench
+
+    rows = find_bench(name)
+    check_output(json_file)
+    if seed is None:
+        seed = random.SystemRandom().randrange(1 << 31)
+    click.echo(f"bench {name}: seed {seed}", err=True)
+    measured = rows(quick=quick, seed=seed)
+    if json_file is not None:
+        write_bench(json_file, name, seed=seed, rows=measured)
+    # The document alone goes to standard output when it was asked for there.
+    stream = sys.stderr if json_file == STANDARD else sys.stdout
+    print_bench(name, seed=seed, rows=measured, stream=stream)
+
+
+def find_bench(name: str) -> "Callable[..., list[BenchRow]]":
+    """Return the function that measures a benchmark.
+
+    Raises
+    ------
+    InputError
+        If there is none of this name.
+    """
+    if name not in BENCHES:
+        raise InputError(f"benchmark {name!r} is not known; choose one of {', '.join(BENCHES)}")
+    module, attribute = BENCHES[name].split(":")
+    return getattr(importlib.import_module(module), attribute)

@@ -1,0 +1,81 @@
+"""Writes result files whole or not at all."""
+
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from fanweave.golden.errors import InputError
+
+__all__ = ["STANDARD", "check_output", "write_json", "write_text"]
+
+#: Names standard output (or input) on a command line.
+STANDARD = "-"
+
+
+def check_output(path: Path | str | None) -> None:
+    """Refuse an output file that cannot be written, before any work is done for it.
+
+    Raises
+    ------
+    InputError
+        If `path` is a folder, or its folder does not exist or cannot be written.
+    """
+    if path is None or str(path) == STANDARD:
+        return
+    path = Path(path)
+    if path.is_dir():
+        raise InputError(f"output {path} is a folder; name a file in it")
+    if not path.absolute().parent.is_dir():
+        raise InputError(
+            f"output {path}: folder {path.absolute().parent} does not exist; create it first"
+        )
+    if not os.access(path.absolute().parent, os.W_OK):
+        raise InputError(f"output {path}: folder {path.absolute().parent} cannot be written")
+
+
+def write_text(path: Path | str, text: str) -> None:
+    """Write a text file through a temporary one beside it, or to standard output for ``-``.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be written; what was there stays.
+    """
+    if str(path) == STANDARD:
+        sys.stdout.write(text)
+        return
+    check_output(path)
+    path = Path(path)
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.absolute().parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as stream:
+                stream.write(text)
+            # mkstemp makes files that only their owner may read.
+            os.chmod(temporary, 0o666 & ~_umask())
+            os.replace(temporary, path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise InputError(f"output {path} cannot be written: {error.strerror}") from error
+
+
+def write_json(path: Path | str, document: Any) -> None:
+    """Write a JSON document, indented, with a newline at its end; see `write_text`.
+
+    Raises
+    ------
+    ValueError
+        If the document holds a number that is not finite: JSON has none.
+    """
+    write_text(path, json.dumps(document, indent=2, allow_nan=False) + "\n")
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
