@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-__all__ = ["Choose", "prune_compensated", "restore_target"]
+__all__ = ["Choose", "Compensation"]
 
 #: Scores of some columns [out, columns] -> which of their weights stay.
 Choose = Callable[[np.ndarray], np.ndarray]
@@ -28,57 +28,62 @@ def _damped(hessian: np.ndarray, share: float) -> np.ndarray:
     return hessian + amount * np.eye(hessian.shape[0])
 
 
-def restore_target(weight: np.ndarray, dense: np.ndarray, sparse: np.ndarray) -> np.ndarray:
-    """Weight that on sparsified inputs comes closest to what `weight` gives on dense ones.
-
-    Minimises ``|X W' - X^ W''|`` over W'' by ridge regression towards `weight`. What remains
-    to be minimised by pruning W'' is then a function of the sparsified inputs alone, so the
-    column updates of :func:`prune_compensated` apply unchanged.
+class Compensation:
+    """What pruning needs to know of a projection's inputs; projections of one input share it.
 
     Parameters
     ----------
-    weight : ndarray [out, in]
-    dense, sparse : ndarray [tokens, in]
-        Inputs of the dense model, and sparsified ones of the model pruned so far.
+    dense : ndarray, float32 [tokens, in]
+        Calibration inputs of the dense model.
+    sparse : ndarray, float32 [tokens, in]
+        The same of the model pruned so far, as sparse as they will be in use.
     """
-    x = sparse.astype(np.float64)
-    hessian = _damped(x.T @ x, _TARGET_DAMPING)
-    cross = x.T @ (dense.astype(np.float64) - x)
-    return (weight + np.linalg.solve(hessian, cross @ weight.T).T).astype(np.float32)
 
+    def __init__(self, dense: np.ndarray, sparse: np.ndarray) -> None:
+        hessian = (sparse.T @ sparse).astype(np.float64)
+        cross = (sparse.T @ (dense - sparse)).astype(np.float64)
+        self._correction = np.linalg.solve(_damped(hessian, _TARGET_DAMPING), cross)
+        inverse = np.linalg.inv(_damped(hessian, _DAMPING))
+        self._factor = np.ascontiguousarray(np.linalg.cholesky(inverse).T, dtype=np.float32)
 
-def prune_compensated(weight: np.ndarray, inputs: np.ndarray, choose: Choose) -> np.ndarray:
-    """Prune columns from left to right, each time correcting those to the right.
+    def restore_target(self, weight: np.ndarray) -> np.ndarray:
+        """Weight that on the sparse inputs comes closest to what `weight` gives on dense ones.
 
-    Parameters
-    ----------
-    weight : ndarray, float32 [out, in]
-    inputs : ndarray, float32 [tokens, in]
-        Calibration inputs, as sparse as they will be in use.
-    choose : callable
-        Picks the weights that stay among some columns, given their saliency
-        ``w^2 / [H^-1]_jj``.
+        Minimises ``|X W' - X^ W''|`` over W'' by ridge regression towards `weight`. What remains
+        to be minimised by pruning W'' is then a function of the sparse inputs alone, so the
+        column updates of :meth:`prune` apply unchanged. Shapes [out, in].
+        """
+        return (weight + weight @ self._correction.T).astype(np.float32)
 
-    Returns
-    -------
-    ndarray, float32 [out, in]
-        Zero where a weight was dropped.
-    """
-    x = inputs.astype(np.float64)
-    inverse = np.linalg.inv(_damped(x.T @ x, _DAMPING))
-    factor = np.ascontiguousarray(np.linalg.cholesky(inverse).T, dtype=np.float32)
-    weight = weight.astype(np.float32, copy=True)
-    for start in range(0, weight.shape[1], _BLOCK):
-        stop = min(start + _BLOCK, weight.shape[1])
-        block = weight[:, start:stop]  # a view: corrections below write through
-        pivots = np.diag(factor)[start:stop]
-        keep = choose((block / pivots) ** 2)
-        errors = np.zeros_like(block)
-        for column in range(stop - start):
-            dropped = np.where(keep[:, column], np.float32(0), block[:, column])
-            errors[:, column] = dropped / pivots[column]
-            block[:, column] -= dropped
-            following = factor[start + column, start + column + 1 : stop]
-            block[:, column + 1 :] -= np.outer(errors[:, column], following)
-        weight[:, stop:] -= errors @ factor[start:stop, stop:]
-    return weight
+    def prune(self, weight: np.ndarray, choose: Choose) -> np.ndarray:
+        """Prune columns from left to right, each time correcting those to the right.
+
+        Parameters
+        ----------
+        weight : ndarray, float32 [out, in]
+        choose : callable
+            Picks the weights that stay among some columns, given their saliency
+            ``w^2 / [H^-1]_jj``.
+
+        Returns
+        -------
+        ndarray, float32 [out, in]
+            Zero where a weight was dropped.
+        """
+        factor = self._factor
+        inputs = weight.shape[1]
+        columns = np.array(weight.T, dtype=np.float32, order="C")  # a column is contiguous here
+        for start in range(0, inputs, _BLOCK):
+            stop = min(start + _BLOCK, inputs)
+            block = columns[start:stop]  # a view: corrections below write through
+            pivots = np.diag(factor)[start:stop]
+            keep = choose(((block / pivots[:, None]) ** 2).T).T
+            errors = np.zeros_like(block)
+            for column in range(stop - start):
+                dropped = np.where(keep[column], np.float32(0), block[column])
+                errors[column] = dropped / pivots[column]
+                block[column] -= dropped
+                following = factor[start + column, start + column + 1 : stop]
+                block[column + 1 :] -= np.outer(following, errors[column])
+            columns[stop:] -= factor[start:stop, stop:].T @ errors
+        return np.ascontiguousarray(columns.T)

@@ -130,6 +130,31 @@ class Llama:
                     f"model: {name!r} must have shape {list(shape)}, got {list(array.shape)}"
                 )
 
+    @classmethod
+    def random(cls, config: LlamaConfig, seed: int) -> "Llama":
+        """A model of normally distributed weights, for tests; it says nothing sensible."""
+        random = np.random.default_rng(seed)
+
+        def matrix(*shape: int) -> np.ndarray:
+            return (random.standard_normal(shape) / np.sqrt(shape[-1])).astype(np.float32)
+
+        def gain() -> np.ndarray:
+            return (1 + 0.1 * random.standard_normal(config.hidden)).astype(np.float32)
+
+        weights = {
+            projection_name(layer, projection): matrix(*shape)
+            for layer in range(config.layers)
+            for projection, shape in projection_shapes(config).items()
+        }
+        return cls(
+            config=config,
+            embedding=matrix(config.vocabulary, config.hidden),
+            output=matrix(config.vocabulary, config.hidden),
+            output_norm=gain(),
+            norms=tuple((gain(), gain()) for _ in range(config.layers)),
+            weights=weights,
+        )
+
     def project(self, name: str, x: np.ndarray) -> np.ndarray:
         """Projection `name` of `x` [tokens, in], sparsified if the model has a threshold."""
         if name in self.thresholds:

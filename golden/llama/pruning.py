@@ -1,13 +1,14 @@
 """Prunes a model's weights and calibrates the thresholds of its activations."""
 
 import enum
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from fanweave.golden.errors import InputError
-from fanweave.golden.llama.compensation import prune_compensated, restore_target
+from fanweave.golden.llama.compensation import Compensation
 from fanweave.golden.llama.masks import keep_largest, keep_largest_of_row, keep_n_of_m
 from fanweave.golden.llama.model import KeyValueCache, Llama, sparsify
 
@@ -86,10 +87,24 @@ class Pruning:
         )
 
 
-def _prune_weight(
-    weight: np.ndarray, dense: np.ndarray, sparse: np.ndarray, pruning: Pruning
-) -> np.ndarray:
-    """One projection [out, in], given its inputs in the dense and in the pruned model."""
+class _Inputs:
+    """Inputs that some projections share, dense and as they are in the pruned model."""
+
+    def __init__(self, x: np.ndarray, dense: np.ndarray, activation_sparsity: float) -> None:
+        self.x = x
+        self.dense = dense
+        self.threshold = 0.0
+        if activation_sparsity:
+            self.threshold = float(np.quantile(np.abs(x), activation_sparsity))
+        self.sparse = sparsify(x, self.threshold)
+
+    @functools.cached_property
+    def compensation(self) -> Compensation:
+        return Compensation(self.dense, self.sparse)
+
+
+def _prune_weight(weight: np.ndarray, inputs: _Inputs, pruning: Pruning) -> np.ndarray:
+    """One projection [out, in], pruned for its inputs."""
     if pruning.method is Method.NONE:
         return weight
     if pruning.method is Method.DUOGPT:
@@ -99,10 +114,11 @@ def _prune_weight(
                 return keep_n_of_m(scores, pruning.n, pruning.m)
             return keep_largest(scores, pruning.weight_sparsity)
 
-        return prune_compensated(restore_target(weight, dense, sparse), sparse, choose)
+        restored = inputs.compensation.restore_target(weight)
+        return inputs.compensation.prune(restored, choose)
     scores = np.abs(weight)
     if pruning.method is Method.WANDA:
-        scores = scores * np.linalg.norm(sparse, axis=0)
+        scores = scores * np.linalg.norm(inputs.sparse, axis=0)
     if pruning.m:
         keep = keep_n_of_m(scores, pruning.n, pruning.m)
     elif pruning.method is Method.WANDA:
@@ -136,17 +152,22 @@ def prune(
     weights: dict[str, np.ndarray] = {}
     thresholds: dict[str, float] = {}
     dense_inputs: dict[str, np.ndarray] = {}
+    latest: list[_Inputs] = []
 
     def record(name: str, x: np.ndarray) -> np.ndarray:
         dense_inputs[name] = x
         return model.project(name, x)
 
     def prune_here(name: str, x: np.ndarray) -> np.ndarray:
+        dense = dense_inputs.pop(name)
+        # Queries, keys and values are handed the same array, and so are gate and up.
+        if not latest or latest[0].x is not x:
+            latest[:] = [_Inputs(x, dense, pruning.activation_sparsity)]
+        inputs = latest[0]
         if pruning.activation_sparsity:
-            thresholds[name] = float(np.quantile(np.abs(x), pruning.activation_sparsity))
-            x = sparsify(x, thresholds[name])
-        weights[name] = _prune_weight(model.weights[name], dense_inputs.pop(name), x, pruning)
-        return x @ weights[name].T
+            thresholds[name] = inputs.threshold
+        weights[name] = _prune_weight(model.weights[name], inputs, pruning)
+        return inputs.sparse @ weights[name].T
 
     dense_hidden = pruned_hidden = model.embed(tokens)
     for layer in range(model.config.layers):
