@@ -29,7 +29,7 @@ class VentaglioConfig:
     banks : int
         Accumulator banks; each accepts one product a cycle. 0 means twice the lanes.
     window : int
-        Groups of products that wait for their banks at the same time.
+        Groups of products that wait for their banks at the same time; 1, 2 or 4.
     max_outputs : int
         Most output rows that can share a weight row.
     accumulate_latency : int
@@ -63,7 +63,7 @@ class VentaglioConfig:
         self._check_power("beat_bits", 64, 1024)
         self._check_power("accumulators", 8, 4096)
         self._check_power("banks", 2, 256)
-        self._check_range("window", 1, 4)
+        self._check_power("window", 1, 4)
         self._check_range("max_outputs", 1, 8)
         self._check_range("accumulate_latency", 1, 4)
         self._check_power("mask_columns", 32, self.beat_bits)

@@ -66,9 +66,9 @@ class Rows(NamedTuple):
         Where its columns begin in ``columns``, and how many.
     columns : int32
         Columns of the rows of all matrices.
-    weight_beats, weight_start, weight_joined : int64
-        Beats that are sent for the row, the element bytes before it in its first beat, and
-        whether that is the beat that was sent last.
+    weight_beats, weight_start, weight_joined, weight_bytes : int64
+        Beats that are sent for the row, the bytes before it in its first beat, whether that is
+        the beat that was sent last, and its bytes.
     index_beats, index_start, index_joined, index_words : int64
         The same for its indices, in words.
     """
@@ -80,6 +80,7 @@ class Rows(NamedTuple):
     weight_beats: np.ndarray
     weight_start: np.ndarray
     weight_joined: np.ndarray
+    weight_bytes: np.ndarray
     index_beats: np.ndarray
     index_start: np.ndarray
     index_joined: np.ndarray
@@ -216,6 +217,7 @@ def _rows(started: Sequence[Operation], workload: Workload, config: VentaglioCon
         weight_beats=weights[0],
         weight_start=weights[1] * (bits // 8),
         weight_joined=weights[2],
+        weight_bytes=nnz * (bits // 8),
         index_beats=indices[0],
         index_start=indices[1],
         index_joined=indices[2],

@@ -1,0 +1,770 @@
+"""The Ventaglio unit cycle by cycle, compiled: which element is where, without its value.
+
+Each function is a block of the unit (`docs/ventaglio/theory.md`). Within a cycle blocks go from
+the banks up to the commands, as ready does; a queue's room is what it had when the cycle began.
+"""
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+
+from fanweave.golden.isa.ventaglio import COUNTERS
+from fanweave.golden.ventaglio.schedule import DRAIN, END, Operations, Rows
+
+__all__ = ["COUNTER_NUMBERS", "Unit", "simulate"]
+
+#: Number of each counter in what `simulate` fills in.
+COUNTER_NUMBERS = {name: number for number, (name, _) in enumerate(COUNTERS)}
+
+(
+    C_CYCLES,
+    C_ISSUE,
+    C_CONFLICT,
+    C_HAZARD,
+    C_ORDER,
+    C_DRAIN,
+    C_ACTIVATIONS,
+    C_ROWS,
+    C_WEIGHTS,
+    C_INDICES,
+    C_OTHER,
+    C_PRODUCTS,
+    C_SKIPPED_ROWS,
+    C_SKIPPED_PRODUCTS,
+    C_CONFLICTS,
+    C_HAZARDS,
+    C_WEIGHT_BEATS,
+    C_INDEX_BEATS,
+    C_ACTIVATION_BEATS,
+    C_RESULT_BEATS,
+) = range(len(COUNTERS))
+
+# Depths of the unit's queues.
+OPERATION_QUEUE = 4
+FETCH_QUEUE = 2
+ROW_BUFFER = 4
+EXTENT_QUEUE = 4
+RESULT_QUEUE = 8
+
+#: Cycles in which nothing moves, after which the model gives up: a fault of the model.
+STUCK = 1_000_000
+
+RING = 64  # places of every ring, a power of two and at least the longest queue
+
+# Scalars of the state. A queue has a head, and a level behind it.
+(
+    CYCLE,
+    COMMAND,  # next register write
+    OPERATION_LEVEL,
+    SEQUENCER_STATE,
+    SEQUENCER_OPERATION,
+    SEQUENCER_BEAT,
+    CONFIG_LEVEL,
+    DECODER_OPERATION,
+    OUTSTANDING,
+    PENDING,
+    PENDING_LEVEL,
+    FETCH,
+    FETCH_LEVEL,
+    DESCRIBER_WAITS,
+    BUFFER,
+    BUFFER_LEVEL,
+    DONE,  # elements of the first row that were taken
+    PHASE,
+    MASK_COLUMN,
+    HOLDS,  # of the group register
+    GROUP_OPERATION,
+    GROUP_COUNT,
+    GROUP_FIRST,
+    GROUP_MASK_FIRST,
+    GROUP_MASK_SECOND,
+    OUTPUTS_LEFT,
+    HELD_BANKS,
+    LAST_START,
+    DRAIN_FROM,
+    DRAIN_TO,
+    DRAIN_PER_BEAT,
+    DRAIN_PLACE,
+    DRAIN_STAGE_0,
+    DRAIN_STAGE_1,
+    RESULTS_LEVEL,
+    MISSING_WEIGHTS,
+    MISSING_INDICES,
+    MISSING_ROWS,
+    TAKE_WEIGHTS,
+    TAKE_INDICES,
+    END_DONE,
+    ROOM_PENDING,
+    ROOM_FETCH,
+    ROOM_BUFFER,
+    ROOM_EXTENTS,
+    ROOM_CONFIG,
+    ROOM_OPERATION,
+    WEIGHTS,  # the two aligners, each of the fields below
+    INDICES,
+) = (*range(48), 60)
+STATE_SIZE = 80
+
+# Fields of an aligner.
+(REMAINING, POSITION, EXTENT_END, USES_HELD, LEVEL, EXTENT, EXTENT_LEVEL, BEATS) = range(8)
+
+# What the group register holds.
+NOTHING, GROUP, MARKER = range(3)
+# States of the sequencer.
+IDLE, TAKING, ENDING = range(3)
+
+
+class Unit(NamedTuple):
+    """Parameters of the unit and of the memory behind it.
+
+    Attributes
+    ----------
+    beat_bits, banks, window, latency, mask_columns, row_queue, drain_lanes
+        As in `VentaglioConfig`.
+    memory_latency
+        Cycles from a fetch to the first beat and the description of its row.
+    shared_port
+        Whether weights and indices come through one port, a beat a cycle; otherwise each has
+        its own.
+    """
+
+    beat_bits: int
+    banks: int
+    window: int
+    latency: int
+    mask_columns: int
+    row_queue: int
+    drain_lanes: int
+    memory_latency: int
+    shared_port: int
+
+
+class State(NamedTuple):
+    """Arrays that change; `scalars` is indexed by the names above."""
+
+    scalars: np.ndarray
+    pending: np.ndarray
+    fetch: np.ndarray
+    buffer: np.ndarray
+    weight_extents: np.ndarray
+    index_extents: np.ndarray
+    columns: np.ndarray  # of the group register
+    slots: np.ndarray  # accumulators of the products in the window
+    levels: np.ndarray  # products in each slot
+    seen: np.ndarray  # by bank: cycle of the last product that wanted it, times 2, plus granted
+    held: np.ndarray  # by bank: accumulator of the product in the input register, or -1
+    held_banks: np.ndarray
+    started: np.ndarray  # by accumulator: cycle of the last start
+    memory: "Memory"
+
+
+class Memory(NamedTuple):
+    """The memory side: `m` is indexed by the names below."""
+
+    m: np.ndarray
+    requests: np.ndarray  # row of each request
+    times: np.ndarray  # when its description can leave
+
+
+(ACCEPTED, DESCRIBED, WEIGHT_ROW, WEIGHT_LEFT, INDEX_ROW, INDEX_LEFT) = range(6)
+MEMORY_QUEUE = 8  # beats of each stream that wait
+REQUEST_RING = 4096
+
+
+@numba.njit(cache=True, error_model="numpy", _nrt=False)
+def _push(ring, s, queue, value):
+    ring[(s[queue] + s[queue + 1]) & (RING - 1)] = value
+    s[queue + 1] += 1
+
+
+@numba.njit(cache=True, error_model="numpy", _nrt=False)
+def _pop(s, queue):
+    s[queue] = (s[queue] + 1) & (RING - 1)
+    s[queue + 1] -= 1
+
+
+@numba.njit(cache=True, error_model="numpy", _nrt=False)
+def _note_room(s, unit):
+    s[ROOM_PENDING] = s[PENDING_LEVEL] < unit.row_queue
+    s[ROOM_FETCH] = s[FETCH_LEVEL] < FETCH_QUEUE
+    s[ROOM_BUFFER] = s[BUFFER_LEVEL] < ROW_BUFFER
+    s[ROOM_EXTENTS] = (
+        s[WEIGHTS + EXTENT_LEVEL] < EXTENT_QUEUE and s[INDICES + EXTENT_LEVEL] < EXTENT_QUEUE
+    )
+    s[ROOM_CONFIG] = s[CONFIG_LEVEL] < OPERATION_QUEUE
+    s[ROOM_OPERATION] = s[OPERATION_LEVEL] < OPERATION_QUEUE
+
+
+@numba.njit(cache=True, error_model="numpy", _nrt=False)
+def _banks(state, unit, counts):
+    """Start what can start; afterwards `held` is what still waits."""
+    s = state.scalars
+    now = s[CYCLE]
+    kept = 0
+    for i in range(s[HELD_BANKS]):
+        bank = state.held_banks[i]
+        accumulator = state.held[bank]
+        if now - state.started[accumulator] >= unit.latency:
+            state.started[accumulator] = now
+            state.held[bank] = -1
+            s[LAST_START] = now
+        else:
+            state.held_banks[kept] = bank
+            kept += 1
+    hazards = kept
+    s[HELD_BANKS] = kept
+    counts[C_HAZARDS] += hazards
+    return hazards
+
+
+@numba.njit(cache=True, error_model="numpy", _nrt=False)
+def _scatter(state, unit, counts):
+    """Give each bank its oldest product; returns the slot for a new group, or -1."""
+    s = state.scalars
+    now = s[CYCLE]
+    for i in range(unit.window):
+        kept = 0
+        for j in range(state.levels[i]):
+            accumulator = state.slots[i, j]
+            bank = accumulator & (unit.banks - 1)
+            if state.seen[bank] >> 1 == now:
+                counts[C_CONFLICTS] += state.seen[bank] & 1
+            elif state.held[bank] < 0:
+                state.seen[bank] = now << 1 | 1
+                state.held[bank] = accumulator
+                state.held_banks[s[HELD_BANKS]] = bank
+                s[HELD_BANKS] += 1
+                continue
+            else:
+                state.seen[bank] = now << 1
+            state.slots[i, kept] = accumulator
+            kept += 1
+        state.levels[i] = kept
+    if state.levels[0] == 0:
+        for i in range(unit.window - 1):
+            state.levels[i] = state.levels[i + 1]
+            for j in range(state.levels[i]):
+                state.slots[i, j] = state.slots[i + 1, j]
+        state.levels[unit.window - 1] = 0
+    if state.levels[unit.window - 1] != 0:
+        return -1
+    free = unit.window - 1
+    while free > 0 and state.levels[free - 1] == 0:
+        free -= 1
+    return free
+
+
+@numba.njit(cache=True, error_model="numpy", _nrt=False)
+def _issue(state, operations, slot, counts):
+    """Put the products of one output into a slot of the window."""
+    s = state.scalars
+    o = s[GROUP_OPERATION]
+    left = s[OUTPUTS_LEFT]
+    chosen = left & -left
+    output = 0
+    while chosen >> output != 1:
+        output += 1
+    first = operations.base[o] + output * operations.stride[o]
+    width = operations.width[o]
+    level = 0
+    for i in range(s[GROUP_COUNT]):
+        mask = s[GROUP_MASK_FIRST] if i < s[GROUP_FIRST] else s[GROUP_MASK_SECOND]
+        if mask & chosen and state.columns[i] < width:
+            state.slots[slot, level] = first + state.columns[i]
+            level += 1
+    state.levels[slot] = level
+    counts[C_PRODUCTS] += level
+    s[OUTPUTS_LEFT] = left & ~chosen
+
+
+@numba.njit(cache=True, error_model="numpy", _nrt=False)
+def _field_group(s, operations, rows, first, second):
+    """Elements of the first and the second row in a group, and the index bits they need."""
+    o = s[DECODER_OPERATION]
+    lanes = operations.lanes[o]
+    bits = operations.index_bits[o]
+    left = rows.nnz[first] - s[DONE]
+    first_count = min(left, lanes)
+    second_left = rows.nnz[second] if second >= 0 else 0
+    second_count = min(second_left, lanes - first_count)
+    needed = first_count * bits
+    if first_count == left:
+        needed += -(s[PHASE] + needed) & 31
+        needed += second_count * bits
+        if second >= 0 and second_count == second_left:
+            needed += -(s[PHASE] + needed) & 31
+    return first_count, second_count, needed, needed
+
+
+@numba.njit(cache=True, error_model="numpy", _nrt=False)
+def _mask_group(s, unit, operations, rows, first, second):
+    """The same with bitmasks; the index bits seen, and those that are dropped with the group."""
+    o = s[DECODER_OPERATION]
+    lanes = operations.lanes[o]
+    pitch = (operations.width[o] + 31) // 32 * 32
+    first_bits = pitch - s[MASK_COLUMN]
+    seen = min(first_bits + (pitch if second >= 0 else 0), unit.mask_columns)
+    first_count = 0
+    second_count = 0
+    last = 0
+    at = rows.first[first] + s[DONE]
+    end = rows.first[first] + rows.nnz[first]
+    while first_count <= lanes and at < end and rows.columns[at] - s[MASK_COLUMN] < seen:
+        if first_count == lanes:
+            return lanes, 0, seen, last + 1
+        last = rows.columns[at] - s[MASK_COLUMN]
+        first_count += 1
+        at += 1
+    if second >= 0:
+        at = rows.first[second]
+        end = at + rows.nnz[second]
+        while at < end and rows.columns[at] + first_bits < seen:
+            if first_count + second_count == lanes:
+                return first_count, second_count, seen, last + 1
+            last = rows.columns[at] + first_bits
+            second_count += 1
+            at += 1
+    return first_count, second_count, seen, seen
+
+
+@numba.njit(cache=True, error_model="numpy", _nrt=False)
+def _decode(state, unit, operations, rows, ready, counts):
+    """Form a group from the head of the row buffer, if the group register takes it."""
+    s = state.scalars
+    s[TAKE_WEIGHTS] = s[TAKE_INDICES] = s[END_DONE] = 0
+    s[MISSING_WEIGHTS] = s[MISSING_INDICES] = 0
+    if s[BUFFER_LEVEL] == 0:
+        return
+    o = s[DECODER_OPERATION]
+    first = state.buffer[s[BUFFER]]
+    if first < 0:
+        if first == END or ready:
+            _pop(s, BUFFER)
+            s[END_DONE] = 1
+            s[PHASE] = s[MASK_COLUMN] = 0
+            s[DECODER_OPERATION] += 1
+            s[CONFIG_LEVEL] -= 1
+            s[OUTSTANDING] -= 1
+            if first != END:
+                s[HOLDS] = MARKER
+                s[GROUP_OPERATION] = o
+        return
+    second = np.int64(-1)
+    if s[BUFFER_LEVEL] > 1:
+        second = max(state.buffer[(s[BUFFER] + 1) & (RING - 1)], np.int64(-1))
+    if operations.is_mask[o]:
+        group = _mask_group(s, unit, operations, rows, first, second)
+    else:
+        group = _field_group(s, operations, rows, first, second)
+    first_count, second_count, needed, consumed = group
+    count = first_count + second_count
+    weight_bits = count * operations.element_bits[o]
+    s[MISSING_INDICES] = s[INDICES + LEVEL] < needed
+    s[MISSING_WEIGHTS] = not s[MISSING_INDICES] and s[WEIGHTS + LEVEL] < weight_bits
+    if s[MISSING_INDICES] or s[MISSING_WEIGHTS] or not (ready or count == 0):
+        return
+    if count:
+        _load(state, operations, rows, first, second, first_count, second_count, counts)
+    s[TAKE_WEIGHTS] = weight_bits
+    s[TAKE_INDICES] = consumed
+    s[PHASE] = (s[PHASE] + consumed) & 31
+    finished = 0
+    if s[DONE] + first_count == rows.nnz[first]:
+        finished = 1
+        s[DONE] = second_count
+        if second >= 0 and second_count == rows.nnz[second]:
+            finished = 2
+            s[DONE] = 0
+    else:
+        s[DONE] += first_count
+    if operations.is_mask[o]:
+        pitch = (operations.width[o] + 31) // 32 * 32
+        s[MASK_COLUMN] += consumed - finished * pitch
+    for _ in range(finished):
+        _pop(s, BUFFER)
+
+
+@numba.njit(cache=True, error_model="numpy", _nrt=False)
+def _load(state, operations, rows, first, second, first_count, second_count, counts):
+    """Fill the group register."""
+    s = state.scalars
+    o = s[DECODER_OPERATION]
+    width = operations.width[o]
+    s[HOLDS] = GROUP
+    s[GROUP_OPERATION] = o
+    s[GROUP_COUNT] = first_count + second_count
+    s[GROUP_FIRST] = first_count
+    s[GROUP_MASK_FIRST] = rows.mask[first] if first_count else 0
+    s[GROUP_MASK_SECOND] = rows.mask[second] if second_count else 0
+    s[OUTPUTS_LEFT] = s[GROUP_MASK_FIRST] | s[GROUP_MASK_SECOND]
+    left_out_first = operations.outputs[o]
+    left_out_second = operations.outputs[o]
+    for u in range(operations.outputs[o]):
+        left_out_first -= s[GROUP_MASK_FIRST] >> u & 1
+        left_out_second -= s[GROUP_MASK_SECOND] >> u & 1
+    start = rows.first[first] + s[DONE]
+    for i in range(first_count):
+        state.columns[i] = rows.columns[start + i]
+        if state.columns[i] < width:
+            counts[C_SKIPPED_PRODUCTS] += left_out_first
+    if second_count:
+        start = rows.first[second]
+        for i in range(second_count):
+            state.columns[first_count + i] = rows.columns[start + i]
+            if state.columns[first_count + i] < width:
+                counts[C_SKIPPED_PRODUCTS] += left_out_second
+
+
+@numba.njit(cache=True, error_model="numpy", _nrt=False)
+def _align(s, aligner, ring, unit, unit_bits, take, starts, joins, lengths):
+    """One aligner: keep a portion of a beat, take the next extent. Returns beats taken."""
+    units = unit.beat_bits // unit_bits
+    remaining = s[aligner + REMAINING]
+    position = s[aligner + POSITION]
+    left = s[aligner + LEVEL] - take
+    taken = 0
+    portion = np.int64(0)
+    if (
+        remaining != 0
+        and left <= unit.beat_bits
+        and (s[aligner + USES_HELD] or s[aligner + BEATS] > 0)
+    ):
+        portion = min(remaining, units - position)
+        if not s[aligner + USES_HELD]:
+            taken = 1
+            s[aligner + BEATS] -= 1
+    finishing = remaining == portion
+    s[aligner + LEVEL] = left + portion * unit_bits
+    s[aligner + REMAINING] = remaining - portion
+    if portion:
+        s[aligner + POSITION] = (position + portion) % units
+        s[aligner + USES_HELD] = position + portion != units
+    if s[aligner + EXTENT_LEVEL]:
+        row = ring[s[aligner + EXTENT]]
+        start, joined, length = starts[row], joins[row], lengths[row]
+        end = s[aligner + EXTENT_END]
+        contiguous = start == end and joined == (end != 0)
+        if contiguous or finishing:
+            _pop(s, aligner + EXTENT)
+            s[aligner + REMAINING] += length
+            s[aligner + EXTENT_END] = (start + length) % units
+            if not contiguous:
+                s[aligner + POSITION] = start
+                s[aligner + USES_HELD] = joined
+    if s[END_DONE]:
+        for field in (REMAINING, POSITION, EXTENT_END, USES_HELD, LEVEL):
+            s[aligner + field] = 0
+    return taken
+
+
+@numba.njit(cache=True, error_model="numpy", _nrt=False)
+def _describe(state, rows):
+    """Pass a row on when it is described, a marker at once."""
+    s = state.scalars
+    m = state.memory.m
+    s[MISSING_ROWS] = 0
+    waits = s[DESCRIBER_WAITS]
+    if s[END_DONE]:
+        s[DESCRIBER_WAITS] = 0
+    if s[PENDING_LEVEL] == 0 or waits:
+        return
+    entry = state.pending[s[PENDING]]
+    if entry < 0:
+        if s[ROOM_BUFFER]:
+            _pop(s, PENDING)
+            _push(state.buffer, s, BUFFER, entry)
+            s[DESCRIBER_WAITS] = 1
+        return
+    at = m[DESCRIBED] & (REQUEST_RING - 1)
+    if m[DESCRIBED] == m[ACCEPTED] or state.memory.times[at] > s[CYCLE]:
+        s[MISSING_ROWS] = 1
+        return
+    if rows.nnz[entry] == 0:
+        _pop(s, PENDING)
+        m[DESCRIBED] += 1
+    elif s[ROOM_BUFFER] and s[ROOM_EXTENTS]:
+        _pop(s, PENDING)
+        m[DESCRIBED] += 1
+        _push(state.buffer, s, BUFFER, entry)
+        _push(state.weight_extents, s, WEIGHTS + EXTENT, entry)
+        if rows.index_words[entry]:
+            _push(state.index_extents, s, INDICES + EXTENT, entry)
+
+
+@numba.njit(cache=True, error_model="numpy", _nrt=False)
+def _memory(state, unit, rows):
+    """Beats that memory gives in this cycle, and the requests that it takes."""
+    s = state.scalars
+    m = state.memory.m
+    requests, times = state.memory.requests, state.memory.times
+    index_sent = False
+    while m[INDEX_LEFT] == 0 and m[INDEX_ROW] != m[ACCEPTED]:
+        at = m[INDEX_ROW] & (REQUEST_RING - 1)
+        if times[at] > s[CYCLE]:
+            break
+        m[INDEX_LEFT] = rows.index_beats[requests[at]]
+        m[INDEX_ROW] += 1
+    if m[INDEX_LEFT] and s[INDICES + BEATS] < MEMORY_QUEUE:
+        m[INDEX_LEFT] -= 1
+        s[INDICES + BEATS] += 1
+        index_sent = True
+    while m[WEIGHT_LEFT] == 0 and m[WEIGHT_ROW] != m[ACCEPTED]:
+        at = m[WEIGHT_ROW] & (REQUEST_RING - 1)
+        if times[at] > s[CYCLE]:
+            break
+        m[WEIGHT_LEFT] = rows.weight_beats[requests[at]]
+        m[WEIGHT_ROW] += 1
+    if (
+        m[WEIGHT_LEFT]
+        and s[WEIGHTS + BEATS] < MEMORY_QUEUE
+        and not (index_sent and unit.shared_port)
+    ):
+        m[WEIGHT_LEFT] -= 1
+        s[WEIGHTS + BEATS] += 1
+    oldest = min(m[DESCRIBED], m[INDEX_ROW], m[WEIGHT_ROW])
+    if s[FETCH_LEVEL] and m[ACCEPTED] - oldest < REQUEST_RING:
+        at = m[ACCEPTED] & (REQUEST_RING - 1)
+        requests[at] = state.fetch[s[FETCH]]
+        times[at] = s[CYCLE] + unit.memory_latency
+        m[ACCEPTED] += 1
+        _pop(s, FETCH)
+
+
+@numba.njit(cache=True, error_model="numpy", _nrt=False)
+def _sequence(state, operations, rows, counts):
+    """Take or skip one activation beat, or put a marker behind the rows."""
+    s = state.scalars
+    if s[SEQUENCER_STATE] == IDLE:
+        if s[OPERATION_LEVEL] and s[ROOM_CONFIG]:
+            s[OPERATION_LEVEL] -= 1
+            s[CONFIG_LEVEL] += 1
+            s[SEQUENCER_OPERATION] += 1
+            s[SEQUENCER_BEAT] = 0
+            taking = operations.length[s[SEQUENCER_OPERATION]] > 0
+            s[SEQUENCER_STATE] = TAKING if taking else ENDING
+        return
+    o = s[SEQUENCER_OPERATION]
+    if s[SEQUENCER_STATE] == ENDING:
+        if s[ROOM_PENDING]:
+            _push(state.pending, s, PENDING, operations.kind[o])
+            s[SEQUENCER_STATE] = IDLE
+        return
+    row = operations.first_beat[o] + s[SEQUENCER_BEAT]
+    if rows.mask[row] == 0:
+        counts[C_SKIPPED_ROWS] += 1
+    elif s[ROOM_PENDING] and s[ROOM_FETCH]:
+        _push(state.pending, s, PENDING, row)
+        _push(state.fetch, s, FETCH, row)
+    else:
+        return
+    counts[C_ACTIVATION_BEATS] += 1
+    s[SEQUENCER_BEAT] += 1
+    if s[SEQUENCER_BEAT] == operations.length[o]:
+        s[SEQUENCER_STATE] = ENDING
+
+
+@numba.njit(cache=True, error_model="numpy", _nrt=False)
+def _command(s, writes):
+    """Take one register write."""
+    if s[COMMAND] < writes.shape[0]:
+        if writes[s[COMMAND]]:
+            if not s[ROOM_OPERATION]:
+                return
+            s[OPERATION_LEVEL] += 1
+            s[OUTSTANDING] += 1
+        s[COMMAND] += 1
+
+
+@numba.njit(cache=True, error_model="numpy", _nrt=False)
+def _drain(s, unit, counts):
+    """Read, convert and give away accumulators."""
+    reads = (s[DRAIN_STAGE_0] != 0) + (s[DRAIN_STAGE_1] != 0)
+    room = s[RESULTS_LEVEL] + reads < RESULT_QUEUE
+    if s[RESULTS_LEVEL]:
+        s[RESULTS_LEVEL] -= 1
+        counts[C_RESULT_BEATS] += 1
+    if s[DRAIN_STAGE_1]:
+        s[DRAIN_PLACE] += 1
+        if s[DRAIN_STAGE_1] == 2 or s[DRAIN_PLACE] == s[DRAIN_PER_BEAT]:
+            s[DRAIN_PLACE] = 0
+            s[RESULTS_LEVEL] += 1
+    s[DRAIN_STAGE_1] = s[DRAIN_STAGE_0]
+    s[DRAIN_STAGE_0] = 0
+    if room and s[DRAIN_FROM] < s[DRAIN_TO]:
+        s[DRAIN_FROM] = min(s[DRAIN_FROM] + unit.drain_lanes, s[DRAIN_TO])
+        s[DRAIN_STAGE_0] = 2 if s[DRAIN_FROM] == s[DRAIN_TO] else 1
+
+
+@numba.njit(cache=True, error_model="numpy", _nrt=False)
+def _cause(s, issued, held, blocked, marker_done, hazards):
+    """The counter that this busy cycle belongs to."""
+    if issued:
+        return C_ISSUE
+    if held == GROUP:
+        if blocked:
+            return C_DRAIN
+        return C_HAZARD if hazards else C_CONFLICT
+    if held == MARKER and not marker_done:
+        return C_ORDER
+    if s[MISSING_WEIGHTS]:
+        return C_WEIGHTS
+    if s[MISSING_INDICES]:
+        return C_INDICES
+    if s[MISSING_ROWS]:
+        return C_ROWS
+    return C_OTHER
+
+
+@numba.njit(cache=True, error_model="numpy", _nrt=False)
+def _step(state, unit, operations, rows, writes, counts):
+    """One cycle; returns whether the unit was busy."""
+    s = state.scalars
+    _note_room(s, unit)
+    window_empty = True
+    for i in range(unit.window):
+        window_empty = window_empty and state.levels[i] == 0
+    settled = window_empty and s[HELD_BANKS] == 0 and s[CYCLE] - s[LAST_START] >= unit.latency
+    draining = s[DRAIN_FROM] < s[DRAIN_TO]
+    reading = draining or s[DRAIN_STAGE_0] or s[DRAIN_STAGE_1] or s[RESULTS_LEVEL]
+    busy = s[OUTSTANDING] != 0 or s[HOLDS] != NOTHING or not settled or reading
+
+    held = s[HOLDS]
+    group = s[GROUP_OPERATION]
+    marker_done = held == MARKER and settled and not draining
+    blocked = False
+    if held == GROUP and draining:
+        end = (
+            operations.base[group]
+            + (operations.outputs[group] - 1) * operations.stride[group]
+            + operations.width[group]
+        )
+        blocked = operations.base[group] < s[DRAIN_TO] and end > s[DRAIN_FROM]
+
+    hazards = _banks(state, unit, counts)
+    slot = _scatter(state, unit, counts)
+    issued = held == GROUP and not blocked and slot >= 0
+    if issued:
+        _issue(state, operations, slot, counts)
+    finishing = held == NOTHING or marker_done or (issued and s[OUTPUTS_LEFT] == 0)
+    if finishing:
+        s[HOLDS] = NOTHING
+    _drain(s, unit, counts)
+    if marker_done and operations.kind[group] == DRAIN:
+        s[DRAIN_FROM] = operations.base[group]
+        s[DRAIN_TO] = operations.base[group] + operations.width[group]
+        s[DRAIN_PER_BEAT] = operations.drain_reads[group]
+    _decode(state, unit, operations, rows, finishing, counts)
+    counts[C_WEIGHT_BEATS] += _align(
+        s,
+        WEIGHTS,
+        state.weight_extents,
+        unit,
+        8,
+        s[TAKE_WEIGHTS],
+        rows.weight_start,
+        rows.weight_joined,
+        rows.weight_bytes,
+    )
+    counts[C_INDEX_BEATS] += _align(
+        s,
+        INDICES,
+        state.index_extents,
+        unit,
+        32,
+        s[TAKE_INDICES],
+        rows.index_start,
+        rows.index_joined,
+        rows.index_words,
+    )
+    _describe(state, rows)
+    _memory(state, unit, rows)
+    _sequence(state, operations, rows, counts)
+    _command(s, writes)
+    if busy:
+        counts[C_CYCLES] += 1
+        counts[_cause(s, issued, held, blocked, marker_done, hazards)] += 1
+    s[CYCLE] += 1
+    return busy
+
+
+@numba.njit(cache=True, error_model="numpy", _nrt=False)
+def _run(state, unit, operations, rows, writes, counts):
+    s = state.scalars
+    quiet = 0
+    progress = np.int64(-1)
+    while True:
+        busy = _step(state, unit, operations, rows, writes, counts)
+        if not busy and s[COMMAND] == writes.shape[0] and s[OUTSTANDING] == 0:
+            return True
+        moved = counts[C_ISSUE] + counts[C_ACTIVATION_BEATS] + counts[C_RESULT_BEATS] + s[COMMAND]
+        quiet = quiet + 1 if moved == progress else 0
+        progress = moved
+        if quiet == STUCK:
+            return False
+
+
+def simulate(
+    unit: Unit,
+    operations: Operations,
+    rows: Rows,
+    writes: np.ndarray,
+    *,
+    accumulators: int,
+    lanes: int,
+) -> np.ndarray:
+    """Run until the unit is idle.
+
+    Parameters
+    ----------
+    unit : Unit
+        Parameters.
+    operations, rows, writes
+        From `schedule`.
+    accumulators, lanes : int
+        As in `VentaglioConfig`.
+
+    Returns
+    -------
+    ndarray, int64 [counters]
+        In the order of ``COUNTERS``.
+
+    Raises
+    ------
+    RuntimeError
+        If nothing moves any more: a fault of this model or of its input.
+    """
+    never = -1_000
+    scalars = np.zeros(STATE_SIZE, dtype=np.int64)
+    scalars[SEQUENCER_OPERATION] = -1
+    scalars[LAST_START] = never
+
+    def ring() -> np.ndarray:
+        return np.zeros(RING, dtype=np.int64)
+
+    state = State(
+        scalars=scalars,
+        pending=ring(),
+        fetch=ring(),
+        buffer=ring(),
+        weight_extents=ring(),
+        index_extents=ring(),
+        columns=np.zeros(lanes, dtype=np.int64),
+        slots=np.zeros((unit.window, lanes), dtype=np.int64),
+        levels=np.zeros(unit.window, dtype=np.int64),
+        seen=np.full(unit.banks, never, dtype=np.int64),
+        held=np.full(unit.banks, -1, dtype=np.int64),
+        held_banks=np.zeros(unit.banks, dtype=np.int64),
+        started=np.full(accumulators, never, dtype=np.int64),
+        memory=Memory(
+            m=np.zeros(6, dtype=np.int64),
+            requests=np.zeros(REQUEST_RING, dtype=np.int64),
+            times=np.zeros(REQUEST_RING, dtype=np.int64),
+        ),
+    )
+    counts = np.zeros(len(COUNTERS), dtype=np.int64)
+    if not _run(state, unit, operations, rows, writes, counts):
+        raise RuntimeError(
+            f"the cycle model of the unit stands still in cycle {int(scalars[CYCLE])}"
+        )
+    return counts
