@@ -108,15 +108,14 @@ def encode(
 
     infinity = _infinity_code(element_format)
     largest = infinity - 1 if layout.has_infinity else infinity
-    if saturate:
-        overflow = largest
-    elif layout.has_infinity:
-        overflow = infinity
+    beyond = (code > largest) | np.isinf(number)
+    is_nan = np.isnan(number)
+    if saturate or layout.has_infinity:
+        code = np.where(beyond, largest if saturate else infinity, code)
     else:
-        overflow = layout.canonical_nan
-    code = np.where((code > largest) | np.isinf(number), overflow, code)
+        is_nan = is_nan | beyond
     code = code | (np.signbit(number).astype(np.int64) << np.int64(layout.bits - 1))
-    return np.where(np.isnan(number), layout.canonical_nan, code).astype(np.uint32)
+    return np.where(is_nan, layout.canonical_nan, code).astype(np.uint32)
 
 
 def convert_accumulator(

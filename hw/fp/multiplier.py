@@ -38,7 +38,7 @@ def check_formats(
 
 
 class Multiplier(wiring.Component):
-    """Multiplies two elements of one format exactly; combinational.
+    """Multiplies two elements of one format exactly; combinational, so of latency 1.
 
     All formats share one unsigned multiplier as wide as the widest significand. Significands
     of narrower formats enter left-aligned, and subnormals as they are: it is the product that
@@ -66,6 +66,7 @@ class Multiplier(wiring.Component):
 
     def __init__(self, *, formats: Iterable[ElementFormat]):
         self.formats = check_formats(formats)
+        self.latency = 1
         bits = max(element_format.bits for element_format in self.formats)
         super().__init__({"a": In(bits), "b": In(bits), "format": In(3), "product": Out(Product)})
 

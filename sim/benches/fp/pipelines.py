@@ -17,11 +17,27 @@ from fanweave.golden.errors import FaultError, InputError
 from fanweave.hw.fp import AccumulatorConverter, MultiplyAccumulate
 from fanweave.sim.runner.cache import content_key
 from fanweave.sim.runner.toolchain import find_toolchain
-from fanweave.sim.runner.verilate import build_cache
+from fanweave.sim.runner.verilate import build_cache, shared_runtime
 
 __all__ = ["CONTROL", "Outcome", "VectorBench", "build", "run_vectors"]
 
 _HARNESS = Path(__file__).with_name("harness.cpp")
+_OPTIONS = (
+    *(
+        "--cc",
+        "--exe",
+        "--build",
+        "-O3",
+        "--no-assert",
+        "--x-assign",
+        "fast",
+        "--x-initial",
+        "fast",
+    ),
+    # Widths of intermediate values are what the generator makes of them.
+    *("-Wno-fatal", "-Wno-lint"),
+    *("--prefix", "Vbench", "--top-module", "bench", "-CFLAGS", "-O2 -std=c++17"),
+)
 
 #: Bit positions in the control word: the format or target code is at 0.
 CONTROL = {"multiply": 3, "raw": 3, "source_integer": 4}
@@ -113,26 +129,24 @@ def build(pipeline: MultiplyAccumulate | AccumulatorConverter) -> Path:
     text = verilog.convert(
         VectorBench(pipeline), name="bench", emit_src=False, strip_internal_attrs=True
     )
-    key = content_key([text, _HARNESS.read_text(), toolchain.verilator_version, "-O3"])
+    key = content_key([text, _HARNESS.read_text(), toolchain.verilator_version, *_OPTIONS])
 
     def compile_into(folder: Path) -> Sequence[Path]:
         (folder / "bench.v").write_text(text)
-        arguments = ["--cc", "--exe", "--build", "-O3", "--no-assert", "-Wno-fatal", "-Wno-lint"]
-        finished = subprocess.run(
-            [
-                *("verilator", *arguments, "--x-assign", "fast", "--x-initial", "fast"),
-                *("--prefix", "Vbench", "--top-module", "bench", "--Mdir", "objects"),
-                *("-CFLAGS", "-O2 -std=c++17", "bench.v", str(_HARNESS)),
-            ],
-            cwd=folder,
-            env=toolchain.environment(),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if finished.returncode:
-            raise InputError(f"the arithmetic bench does not build:\n{finished.stderr[-2000:]}")
-        return [folder / "objects" / "Vbench"]
+        objects = folder / "objects"
+        objects.mkdir()
+        with shared_runtime(objects, toolchain, waves=False):
+            finished = subprocess.run(
+                ["verilator", *_OPTIONS, "--Mdir", str(objects), "bench.v", str(_HARNESS)],
+                cwd=folder,
+                env=toolchain.environment(),
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            if finished.returncode:
+                raise InputError(f"the arithmetic bench does not build:\n{finished.stderr[-2000:]}")
+        return [objects / "Vbench"]
 
     name = type(pipeline).__name__
     entry = build_cache().obtain(key, compile_into, label=f"building {name}")
