@@ -108,6 +108,8 @@ def verilator_arguments(design: Design, *, waves: bool) -> list[str]:
     if waves:
         arguments += ["--trace-max-array", str(design.trace_max_array)]
         arguments += ["--trace-max-width", "4096", "--trace-structs"]
+        # The ports would appear a second time, in a scope that some readers refuse.
+        arguments += ["--no-trace-top"]
     arguments += [f"-G{name}={value}" for name, value in sorted(design.parameters.items())]
     return arguments
 
