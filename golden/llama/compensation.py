@@ -17,7 +17,7 @@ Choose = Callable[[np.ndarray], np.ndarray]
 #: Added to the Hessian's diagonal, as a share of its mean.
 _DAMPING = 0.01
 #: The same where the target is restored: a fit to few tokens needs a firmer hand.
-_TARGET_DAMPING = 0.1
+_TARGET_DAMPING = 1.0
 #: Columns that are chosen together and updated lazily.
 _BLOCK = 128
 
