@@ -14,6 +14,10 @@ from fanweave.golden.ventaglio.schedule import DRAIN, END, Operations, Rows
 
 __all__ = ["COUNTER_NUMBERS", "Unit", "simulate"]
 
+#: Arrays come from outside and live longer than a run, so nothing has to count references to
+#: them: that makes calls between blocks cheap.
+JIT = numba.njit(cache=True, error_model="numpy", _nrt=False)
+
 #: Number of each counter in what `simulate` fills in.
 COUNTER_NUMBERS = {name: number for number, (name, _) in enumerate(COUNTERS)}
 
@@ -80,7 +84,7 @@ RING = 64  # places of every ring, a power of two and at least the longest queue
     GROUP_MASK_FIRST,
     GROUP_MASK_SECOND,
     OUTPUTS_LEFT,
-    HELD_BANKS,
+    HELD,
     LAST_START,
     DRAIN_FROM,
     DRAIN_TO,
@@ -152,9 +156,8 @@ class State(NamedTuple):
     columns: np.ndarray  # of the group register
     slots: np.ndarray  # accumulators of the products in the window
     levels: np.ndarray  # products in each slot
-    seen: np.ndarray  # by bank: cycle of the last product that wanted it, times 2, plus granted
-    held: np.ndarray  # by bank: accumulator of the product in the input register, or -1
-    held_banks: np.ndarray
+    wanted: np.ndarray  # by bank: last cycle in which it had a product, times 2; 1 if granted
+    held: np.ndarray  # accumulators of the products in the banks' input registers
     started: np.ndarray  # by accumulator: cycle of the last start
     memory: "Memory"
 
@@ -172,19 +175,19 @@ MEMORY_QUEUE = 8  # beats of each stream that wait
 REQUEST_RING = 4096
 
 
-@numba.njit(cache=True, error_model="numpy", _nrt=False)
+@JIT
 def _push(ring, s, queue, value):
     ring[(s[queue] + s[queue + 1]) & (RING - 1)] = value
     s[queue + 1] += 1
 
 
-@numba.njit(cache=True, error_model="numpy", _nrt=False)
+@JIT
 def _pop(s, queue):
     s[queue] = (s[queue] + 1) & (RING - 1)
     s[queue + 1] -= 1
 
 
-@numba.njit(cache=True, error_model="numpy", _nrt=False)
+@JIT
 def _note_room(s, unit):
     s[ROOM_PENDING] = s[PENDING_LEVEL] < unit.row_queue
     s[ROOM_FETCH] = s[FETCH_LEVEL] < FETCH_QUEUE
@@ -196,51 +199,48 @@ def _note_room(s, unit):
     s[ROOM_OPERATION] = s[OPERATION_LEVEL] < OPERATION_QUEUE
 
 
-@numba.njit(cache=True, error_model="numpy", _nrt=False)
+@JIT
 def _banks(state, unit, counts):
-    """Start what can start; afterwards `held` is what still waits."""
+    """Start what can start; what still waits blocks its bank in this cycle."""
     s = state.scalars
     now = s[CYCLE]
     kept = 0
-    for i in range(s[HELD_BANKS]):
-        bank = state.held_banks[i]
-        accumulator = state.held[bank]
+    for i in range(s[HELD]):
+        accumulator = state.held[i]
         if now - state.started[accumulator] >= unit.latency:
             state.started[accumulator] = now
-            state.held[bank] = -1
-            s[LAST_START] = now
         else:
-            state.held_banks[kept] = bank
+            state.wanted[accumulator & (unit.banks - 1)] = now << 1
+            state.held[kept] = accumulator
             kept += 1
-    hazards = kept
-    s[HELD_BANKS] = kept
-    counts[C_HAZARDS] += hazards
-    return hazards
+    if kept != s[HELD]:
+        s[LAST_START] = now
+    s[HELD] = kept
+    counts[C_HAZARDS] += kept
+    return kept
 
 
-@numba.njit(cache=True, error_model="numpy", _nrt=False)
+@JIT
 def _scatter(state, unit, counts):
     """Give each bank its oldest product; returns the slot for a new group, or -1."""
     s = state.scalars
     now = s[CYCLE]
+    held = s[HELD]
     for i in range(unit.window):
         kept = 0
         for j in range(state.levels[i]):
             accumulator = state.slots[i, j]
             bank = accumulator & (unit.banks - 1)
-            if state.seen[bank] >> 1 == now:
-                counts[C_CONFLICTS] += state.seen[bank] & 1
-            elif state.held[bank] < 0:
-                state.seen[bank] = now << 1 | 1
-                state.held[bank] = accumulator
-                state.held_banks[s[HELD_BANKS]] = bank
-                s[HELD_BANKS] += 1
-                continue
+            if state.wanted[bank] >> 1 == now:
+                counts[C_CONFLICTS] += state.wanted[bank] & 1
+                state.slots[i, kept] = accumulator
+                kept += 1
             else:
-                state.seen[bank] = now << 1
-            state.slots[i, kept] = accumulator
-            kept += 1
+                state.wanted[bank] = now << 1 | 1
+                state.held[held] = accumulator
+                held += 1
         state.levels[i] = kept
+    s[HELD] = held
     if state.levels[0] == 0:
         for i in range(unit.window - 1):
             state.levels[i] = state.levels[i + 1]
@@ -255,7 +255,7 @@ def _scatter(state, unit, counts):
     return free
 
 
-@numba.njit(cache=True, error_model="numpy", _nrt=False)
+@JIT
 def _issue(state, operations, slot, counts):
     """Put the products of one output into a slot of the window."""
     s = state.scalars
@@ -278,7 +278,7 @@ def _issue(state, operations, slot, counts):
     s[OUTPUTS_LEFT] = left & ~chosen
 
 
-@numba.njit(cache=True, error_model="numpy", _nrt=False)
+@JIT
 def _field_group(s, operations, rows, first, second):
     """Elements of the first and the second row in a group, and the index bits they need."""
     o = s[DECODER_OPERATION]
@@ -297,7 +297,7 @@ def _field_group(s, operations, rows, first, second):
     return first_count, second_count, needed, needed
 
 
-@numba.njit(cache=True, error_model="numpy", _nrt=False)
+@JIT
 def _mask_group(s, unit, operations, rows, first, second):
     """The same with bitmasks; the index bits seen, and those that are dropped with the group."""
     o = s[DECODER_OPERATION]
@@ -328,7 +328,7 @@ def _mask_group(s, unit, operations, rows, first, second):
     return first_count, second_count, seen, seen
 
 
-@numba.njit(cache=True, error_model="numpy", _nrt=False)
+@JIT
 def _decode(state, unit, operations, rows, ready, counts):
     """Form a group from the head of the row buffer, if the group register takes it."""
     s = state.scalars
@@ -385,7 +385,7 @@ def _decode(state, unit, operations, rows, ready, counts):
         _pop(s, BUFFER)
 
 
-@numba.njit(cache=True, error_model="numpy", _nrt=False)
+@JIT
 def _load(state, operations, rows, first, second, first_count, second_count, counts):
     """Fill the group register."""
     s = state.scalars
@@ -416,7 +416,7 @@ def _load(state, operations, rows, first, second, first_count, second_count, cou
                 counts[C_SKIPPED_PRODUCTS] += left_out_second
 
 
-@numba.njit(cache=True, error_model="numpy", _nrt=False)
+@JIT
 def _align(s, aligner, ring, unit, unit_bits, take, starts, joins, lengths):
     """One aligner: keep a portion of a beat, take the next extent. Returns beats taken."""
     units = unit.beat_bits // unit_bits
@@ -458,7 +458,7 @@ def _align(s, aligner, ring, unit, unit_bits, take, starts, joins, lengths):
     return taken
 
 
-@numba.njit(cache=True, error_model="numpy", _nrt=False)
+@JIT
 def _describe(state, rows):
     """Pass a row on when it is described, a marker at once."""
     s = state.scalars
@@ -492,7 +492,7 @@ def _describe(state, rows):
             _push(state.index_extents, s, INDICES + EXTENT, entry)
 
 
-@numba.njit(cache=True, error_model="numpy", _nrt=False)
+@JIT
 def _memory(state, unit, rows):
     """Beats that memory gives in this cycle, and the requests that it takes."""
     s = state.scalars
@@ -531,7 +531,7 @@ def _memory(state, unit, rows):
         _pop(s, FETCH)
 
 
-@numba.njit(cache=True, error_model="numpy", _nrt=False)
+@JIT
 def _sequence(state, operations, rows, counts):
     """Take or skip one activation beat, or put a marker behind the rows."""
     s = state.scalars
@@ -564,7 +564,7 @@ def _sequence(state, operations, rows, counts):
         s[SEQUENCER_STATE] = ENDING
 
 
-@numba.njit(cache=True, error_model="numpy", _nrt=False)
+@JIT
 def _command(s, writes):
     """Take one register write."""
     if s[COMMAND] < writes.shape[0]:
@@ -576,7 +576,7 @@ def _command(s, writes):
         s[COMMAND] += 1
 
 
-@numba.njit(cache=True, error_model="numpy", _nrt=False)
+@JIT
 def _drain(s, unit, counts):
     """Read, convert and give away accumulators."""
     reads = (s[DRAIN_STAGE_0] != 0) + (s[DRAIN_STAGE_1] != 0)
@@ -596,7 +596,7 @@ def _drain(s, unit, counts):
         s[DRAIN_STAGE_0] = 2 if s[DRAIN_FROM] == s[DRAIN_TO] else 1
 
 
-@numba.njit(cache=True, error_model="numpy", _nrt=False)
+@JIT
 def _cause(s, issued, held, blocked, marker_done, hazards):
     """The counter that this busy cycle belongs to."""
     if issued:
@@ -616,7 +616,7 @@ def _cause(s, issued, held, blocked, marker_done, hazards):
     return C_OTHER
 
 
-@numba.njit(cache=True, error_model="numpy", _nrt=False)
+@JIT
 def _step(state, unit, operations, rows, writes, counts):
     """One cycle; returns whether the unit was busy."""
     s = state.scalars
@@ -624,7 +624,7 @@ def _step(state, unit, operations, rows, writes, counts):
     window_empty = True
     for i in range(unit.window):
         window_empty = window_empty and state.levels[i] == 0
-    settled = window_empty and s[HELD_BANKS] == 0 and s[CYCLE] - s[LAST_START] >= unit.latency
+    settled = window_empty and s[HELD] == 0 and s[CYCLE] - s[LAST_START] >= unit.latency
     draining = s[DRAIN_FROM] < s[DRAIN_TO]
     reading = draining or s[DRAIN_STAGE_0] or s[DRAIN_STAGE_1] or s[RESULTS_LEVEL]
     busy = s[OUTSTANDING] != 0 or s[HOLDS] != NOTHING or not settled or reading
@@ -688,7 +688,7 @@ def _step(state, unit, operations, rows, writes, counts):
     return busy
 
 
-@numba.njit(cache=True, error_model="numpy", _nrt=False)
+@JIT
 def _run(state, unit, operations, rows, writes, counts):
     s = state.scalars
     quiet = 0
@@ -752,9 +752,8 @@ def simulate(
         columns=np.zeros(lanes, dtype=np.int64),
         slots=np.zeros((unit.window, lanes), dtype=np.int64),
         levels=np.zeros(unit.window, dtype=np.int64),
-        seen=np.full(unit.banks, never, dtype=np.int64),
-        held=np.full(unit.banks, -1, dtype=np.int64),
-        held_banks=np.zeros(unit.banks, dtype=np.int64),
+        wanted=np.full(unit.banks, never, dtype=np.int64),
+        held=np.zeros(unit.banks, dtype=np.int64),
         started=np.full(accumulators, never, dtype=np.int64),
         memory=Memory(
             m=np.zeros(6, dtype=np.int64),
