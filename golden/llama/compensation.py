@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-__all__ = ["Choose", "Compensation"]
+__all__ = ["TARGET_DAMPING", "Choose", "Compensation"]
 
 #: Scores of some columns [out, columns] -> which of their weights stay.
 Choose = Callable[[np.ndarray], np.ndarray]
@@ -17,7 +17,7 @@ Choose = Callable[[np.ndarray], np.ndarray]
 #: Added to the Hessian's diagonal, as a share of its mean.
 _DAMPING = 0.01
 #: The same where the target is restored: a fit to few tokens needs a firmer hand.
-_TARGET_DAMPING = 1.0
+TARGET_DAMPING = 1.0
 #: Columns that are chosen together and updated lazily.
 _BLOCK = 128
 
@@ -42,7 +42,7 @@ class Compensation:
     def __init__(self, dense: np.ndarray, sparse: np.ndarray) -> None:
         hessian = (sparse.T @ sparse).astype(np.float64)
         cross = (sparse.T @ (dense - sparse)).astype(np.float64)
-        self._correction = np.linalg.solve(_damped(hessian, _TARGET_DAMPING), cross)
+        self._correction = np.linalg.solve(_damped(hessian, TARGET_DAMPING), cross)
         inverse = np.linalg.inv(_damped(hessian, _DAMPING))
         self._factor = np.ascontiguousarray(np.linalg.cholesky(inverse).T, dtype=np.float32)
 
