@@ -1,23 +1,78 @@
 # Every target is a thin call of the fanweave command. `make help` lists them.
-PYTHON  ?= python3
+SHELL   := /bin/sh
+# The first Python that is new enough; machine.sh says what to do if there is none.
+PYTHON  ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
+             $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && exit; \
+           done; echo python3)
 VENV    := .venv
 BIN     := $(VENV)/bin
 READY   := $(VENV)/.ready
+MACHINE := sh sim/runner/machine.sh
+PIP     := $(BIN)/python -m pip --disable-pip-version-check
 .DEFAULT_GOAL := help
 
-.PHONY: help setup lint test clean
+# Options of the targets, such as: make sim CONFIG=fp16 SEED=7 WAVES=1
+CONFIG  ?=
+TRACE   ?=
+SEED    ?=
+WAVES   ?=
+WINDOW  ?=
+FILE    ?=
+SVG     ?= build/waves.svg
+OUT     ?= build/verilog
+QUICK   ?=
+JSON    ?=
+ROUNDS  ?= 10
+TESTS   ?=
+JOBS    ?= 2
+
+config = $(if $(CONFIG),--config $(CONFIG))
+trace  = $(if $(TRACE),--trace $(TRACE))
+seed   = $(if $(SEED),--seed $(SEED))
+# WAVES=1 dumps the window that the run chooses, WAVES=FROM:TO these cycles.
+waves  = $(if $(filter-out 0,$(WAVES)),--waves $(if $(findstring :,$(WAVES)),$(WAVES)))
+
+.PHONY: help setup doctor sim test verilog waves lint model soak clean distclean
 
 help: ## List the targets and their options
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z%-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: $(READY) ## Create the local virtual environment
+setup: $(READY) ## Create the local virtual environment (the others do it when needed) [PYTHON=]
 
+# The marker comes last, so an interrupted set-up starts over. An environment without a working
+# pip, such as one that was interrupted while it was made, is made again from nothing.
 $(READY): pyproject.toml constraints.txt
-	@echo "setting up $(VENV) (once) ..."
-	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt pip setuptools wheel
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@$(MACHINE) setup $(PYTHON)
+	@echo "setting up $(VENV), once; a few minutes"
+	@$(PIP) --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
+	@$(call with_dots,$(PIP) install --quiet -c constraints.txt pip setuptools wheel)
+	@$(call with_dots,$(PIP) install --quiet -c constraints.txt -e '.[dev]')
 	@touch $@
+	@echo "set up"
+
+# Runs a silent command with a dot every few seconds; the dots end with the shell that runs it.
+with_dots = (while sleep 5 && kill -0 $$$$ 2>/dev/null; do printf '.'; done) & dots=$$!; \
+	$(1); status=$$?; kill $$dots 2>/dev/null; exit $$status
+
+doctor: ## Say what is missing and the command that brings it
+	@$(MACHINE) doctor $(PYTHON)
+	@if [ -e $(READY) ]; then $(BIN)/fanweave doctor; \
+	else echo "  environment               MISSING   to mend: make setup"; exit 1; fi
+
+sim: $(READY) ## Run a sparse trace through the RTL, bit-exact [CONFIG= TRACE= SEED= WAVES=1|FROM:TO]
+	@$(BIN)/fanweave sim ventaglio $(config) $(trace) $(seed) $(waves)
+
+test: $(READY) ## Run the test suite [TESTS=tests/sim JOBS=2]
+	@mkdir -p build
+	@$(BIN)/pytest -n $(JOBS) -q --junitxml=build/junit.xml $(TESTS)
+
+verilog: $(READY) ## Generate Verilog for synthesis [CONFIG= OUT=build/verilog]
+	@mkdir -p $(dir $(OUT))
+	@$(BIN)/fanweave verilog ventaglio $(config) -o $(OUT)
+
+waves: $(READY) ## Say how to open the newest waveform, and draw it [FILE= WINDOW=FROM:TO SVG=]
+	@mkdir -p $(dir $(SVG))
+	@$(BIN)/fanweave waves $(FILE) --svg $(SVG) $(if $(WINDOW),--window $(WINDOW))
 
 lint: $(READY) ## Style, types and the layer rule
 	@$(BIN)/ruff check .
@@ -25,8 +80,22 @@ lint: $(READY) ## Style, types and the layer rule
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-test: $(READY) ## The test suite
-	@$(BIN)/pytest -n 2 -q
+model: $(READY) ## Fetch the model that traces are captured from (92 MB)
+	@$(BIN)/fanweave model fetch
 
-clean: ## Remove what was built (the environment stays)
-	rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+bench-%: $(READY) ## Run a benchmark, such as bench-ventaglio [QUICK=1 SEED= JSON=]
+	@$(BIN)/fanweave bench $* $(if $(filter-out 0,$(QUICK)),--quick) $(seed) $(if $(JSON),--json $(JSON))
+
+soak: $(READY) ## Run the simulation again and again, each time with another seed [ROUNDS=10 SEED=1]
+	@round=0; seed=$(or $(SEED),1); \
+	while [ $$round -lt $(ROUNDS) ]; do \
+	  $(BIN)/fanweave sim ventaglio $(config) $(trace) --seed $$seed || exit; \
+	  round=$$((round + 1)); seed=$$((seed + 1)); \
+	done
+
+clean: ## Remove what was built (the environment and the model stay)
+	@if [ -d build ]; then find build -mindepth 1 -maxdepth 1 ! -name models -exec rm -rf {} +; fi
+	@rm -rf dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+
+distclean: clean ## Remove the environment and the model as well
+	@rm -rf $(VENV) build
