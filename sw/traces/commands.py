@@ -15,7 +15,6 @@ from fanweave.sw.traces.importers import ImportRequest, import_trace
 from fanweave.sw.traces.importers.request import ORIENTATIONS
 from fanweave.sw.traces.library import SHIPPED, open_trace
 from fanweave.sw.traces.options import (
-    calibration_tokens,
     command_line,
     encoding_options,
     load_model,
@@ -25,6 +24,7 @@ from fanweave.sw.traces.options import (
     parse_layout,
     parse_pruning,
     prune_with_progress,
+    read_calibration,
 )
 from fanweave.sw.traces.synthesize import MODELS, synthesize
 from fanweave.sw.traces.trace import Layout, Operand, Trace
@@ -143,7 +143,7 @@ def capture_command(
         columns=columns,
     )
     model, tokenizer = load_model(model_path)
-    tokens = _calibration(tokenizer, calibration, calibration_tokens)
+    tokens = read_calibration(tokenizer, calibration, calibration_tokens)
     pruned = prune_with_progress(model, tokens, pruning)
     metadata = {
         "model": SMOLLM2.name if model_path is None else model_path.name,
@@ -154,10 +154,6 @@ def capture_command(
     if model_path is None:
         metadata["license"] = SMOLLM2.license
     _save(capture(pruned, tokenizer.encode(prompt), request, metadata.items()), output)
-
-
-#: The option's parameter hides the function of that name inside the command.
-_calibration = calibration_tokens
 
 
 @trace.command("synth")

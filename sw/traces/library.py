@@ -10,6 +10,7 @@ __all__ = ["SHIPPED", "open_trace"]
 
 #: Name -> file in ``fanweave/sw/traces/data``.
 SHIPPED = {
+    "smollm2-attention-2of4": "smollm2-135m-layer15-e4m3-2of4-attention.safetensors",
     "smollm2-layer": "smollm2-135m-layer15-fp16-unstructured50.safetensors",
 }
 

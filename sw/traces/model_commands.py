@@ -14,13 +14,11 @@ from fanweave.golden.llama.fetch import fetch_model, load_text
 from fanweave.golden.llama.pruning import Method
 from fanweave.sw.traces.container import write_atomically
 from fanweave.sw.traces.options import (
-    calibration_tokens as read_calibration,
-)
-from fanweave.sw.traces.options import (
     load_model,
     model_options,
     parse_pruning,
     prune_with_progress,
+    read_calibration,
     read_text,
 )
 

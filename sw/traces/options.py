@@ -20,7 +20,6 @@ from fanweave.sw.traces.build import LayoutChoice
 from fanweave.sw.traces.trace import Layout
 
 __all__ = [
-    "calibration_tokens",
     "command_line",
     "encoding_options",
     "load_model",
@@ -30,6 +29,7 @@ __all__ = [
     "parse_layout",
     "parse_pruning",
     "prune_with_progress",
+    "read_calibration",
     "read_text",
 ]
 
@@ -80,8 +80,22 @@ model_options = _together(
         help="How many of its tokens to use.",
     ),
 )
+
+
+def _check_folder(context: click.Context, parameter: click.Parameter, value: Path) -> Path:
+    # Told at once, not after minutes of pruning.
+    if not value.parent.is_dir():
+        raise InputError(f"{value}: cannot be written, {value.parent} is no folder; create it")
+    return value
+
+
 output_option = click.option(
-    "-o", "--output", type=click.Path(path_type=Path), required=True, help="Trace file to write."
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    required=True,
+    callback=_check_folder,
+    help="Trace file to write.",
 )
 
 
@@ -160,7 +174,7 @@ def read_text(path: Path) -> str:
         raise InputError(f"{path}: cannot be read as UTF-8 text ({error})") from error
 
 
-def calibration_tokens(tokenizer: Tokenizer, path: Path | None, count: int) -> list[int]:
+def read_calibration(tokenizer: Tokenizer, path: Path | None, count: int) -> list[int]:
     """The first `count` tokens of the calibration text."""
     text = load_text("calibration") if path is None else read_text(path)
     tokens = tokenizer.encode(text)[:count]
