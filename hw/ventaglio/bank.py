@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from fanweave.golden.ventaglio.config import VentaglioConfig
 from fanweave.hw.fp.accumulator import Accumulator
-from fanweave.hw.ventaglio.scatter import bank_input_layout
+from fanweave.hw.ventaglio.payloads import routed_product_layout
 
 __all__ = ["Bank"]
 
@@ -25,7 +25,7 @@ class Bank(wiring.Component):
 
     Members
     -------
-    valid, ready, payload : In, Out, In
+    valid, ready, product, multiply, integer : In, Out, In, In, In
         The product for this bank. Ready does not depend on valid.
     idle : Out(1)
         Nothing waits or is in flight.
@@ -45,7 +45,9 @@ class Bank(wiring.Component):
             {
                 "valid": In(1),
                 "ready": Out(1),
-                "payload": In(bank_input_layout(config)),
+                "product": In(routed_product_layout(config)),
+                "multiply": In(1),
+                "integer": In(1),
                 "idle": Out(1),
                 "hazard": Out(1),
                 "clear": In(1),
@@ -62,7 +64,9 @@ class Bank(wiring.Component):
             latency=config.accumulate_latency,
             integer=any(f.is_integer for f in config.formats),
         )
-        held = Signal(bank_input_layout(config))
+        held = Signal(routed_product_layout(config))
+        held_multiply = Signal()
+        held_integer = Signal()
         held_valid = Signal()
         start = Signal()
         stored = [Signal(32, name=f"accumulator_{i}") for i in range(config.entries)]
@@ -76,14 +80,18 @@ class Bank(wiring.Component):
             self.ready.eq(~held_valid | start),
             accumulator.product.eq(held.product),
             accumulator.addend.eq(value_of(held.entry)),
-            accumulator.multiply.eq(held.multiply),
-            accumulator.integer.eq(held.integer),
+            accumulator.multiply.eq(held_multiply),
+            accumulator.integer.eq(held_integer),
             self.read_data.eq(value_of(self.read_entry)),
         ]
         with m.If(self.ready):
             m.d.sync += held_valid.eq(self.valid)
         with m.If(self.ready & self.valid):
-            m.d.sync += held.eq(self.payload)
+            m.d.sync += [
+                held.eq(self.product),
+                held_multiply.eq(self.multiply),
+                held_integer.eq(self.integer),
+            ]
 
         end_valid, end_entry, conflicts, flying = self._track(m, start, held.entry)
         m.d.comb += [

@@ -226,7 +226,7 @@ class Lanes(wiring.Component):
                 products.valid[lane].eq(
                     group.valid[lane] & Mux(group.second[lane], active[1], active[0])
                 ),
-                out.bank.eq(address[:bank_bits]),
+                products.banks[lane].eq(address[:bank_bits]),
                 out.entry.eq(address[bank_bits:]),
                 out.product.eq(multiplier.product),
             ]

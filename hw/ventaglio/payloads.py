@@ -18,6 +18,7 @@ __all__ = [
     "pending_row_layout",
     "products_layout",
     "results_layout",
+    "routed_product_layout",
 ]
 
 
@@ -29,9 +30,10 @@ class Command(data.Struct):
 
 
 class RowRequest(data.Struct):
-    """Asks the memory side for a row."""
+    """Asks the memory side for a row; ``first`` marks the first one of an operation."""
 
     row: unsigned(32)
+    first: unsigned(1)
 
 
 class RowDescription(data.Struct):
@@ -123,19 +125,18 @@ def group_layout(config: VentaglioConfig) -> data.StructLayout:
     )
 
 
+def routed_product_layout(config: VentaglioConfig) -> data.StructLayout:
+    """A product and its place within its bank."""
+    return data.StructLayout({"product": Product, "entry": range(config.entries)})
+
+
 def products_layout(config: VentaglioConfig) -> data.StructLayout:
     """Products of one group and one output, by physical lane."""
-    product = data.StructLayout(
-        {
-            "bank": range(config.banks),
-            "entry": range(config.entries),
-            "product": Product,
-        }
-    )
     return data.StructLayout(
         {
+            "lanes": data.ArrayLayout(routed_product_layout(config), config.lanes),
+            "banks": data.ArrayLayout(range(config.banks), config.lanes),
             "valid": unsigned(config.lanes),
-            "lanes": data.ArrayLayout(product, config.lanes),
             "multiply": unsigned(1),
             "integer": unsigned(1),
         }

@@ -1,30 +1,25 @@
 """Scatter window and crossbar: products find their banks, oldest first."""
 
-from amaranth import Array, Cat, Const, Module, Mux, Signal, Value
+from amaranth import Array, Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
+from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from fanweave.golden.ventaglio.config import VentaglioConfig
-from fanweave.hw.fp.product import Product
 from fanweave.hw.reduction import exclusive_prefix_or, or_tree, sum_tree
-from fanweave.hw.ventaglio.payloads import products_layout
+from fanweave.hw.ventaglio.payloads import products_layout, routed_product_layout
 
-__all__ = ["Scatter", "bank_input_layout"]
-
-
-def bank_input_layout(config: VentaglioConfig) -> data.StructLayout:
-    """A product on its way into a bank."""
-    return data.StructLayout(
-        {"entry": range(config.entries), "product": Product, "multiply": 1, "integer": 1}
-    )
+__all__ = ["Scatter"]
 
 
 class Scatter(wiring.Component):
     """Window of ``window`` groups; each bank takes the oldest product for it.
 
+    The window is a ring of slots. A slot frees when it is the oldest and all its products have
+    left; a group enters in the same cycle or when a slot is free.
+
     Why no product overtakes another of the same accumulator: an accumulator lies in one bank,
-    and a bank takes products strictly by age, then by lane. Older groups stand in lower slots,
-    a group enters behind all others, and slots move only together.
+    a bank takes products strictly by age and then by lane, and slots free in order.
 
     Parameters
     ----------
@@ -34,11 +29,13 @@ class Scatter(wiring.Component):
     Members
     -------
     products : stream in
-    bank_valid : Out(banks); bank_ready : In(banks); bank_payload : Out(array)
+    bank_valid : Out(banks); bank_ready : In(banks); bank_products : Out(array)
         One product for each bank. Valid does not depend on ready.
+    bank_multiply, bank_integer : Out(banks)
+        Kind of that product.
     empty : Out(1)
     waiting : Out
-        Products that another of the same bank kept from a bank that was ready.
+        Products that an older one kept from a bank that was ready.
     """
 
     def __init__(self, *, config: VentaglioConfig) -> None:
@@ -48,7 +45,9 @@ class Scatter(wiring.Component):
                 "products": In(stream.Signature(products_layout(config))),
                 "bank_valid": Out(config.banks),
                 "bank_ready": In(config.banks),
-                "bank_payload": Out(data.ArrayLayout(bank_input_layout(config), config.banks)),
+                "bank_products": Out(data.ArrayLayout(routed_product_layout(config), config.banks)),
+                "bank_multiply": Out(config.banks),
+                "bank_integer": Out(config.banks),
                 "empty": Out(1),
                 "waiting": Out(range(config.window * config.lanes + 1)),
             }
@@ -57,106 +56,138 @@ class Scatter(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         config = self.config
-        slots = [Signal(products_layout(config), name=f"slot_{i}") for i in range(config.window)]
-        granted = self._arbitrate(m, slots)
-        left = []
-        for i, slot in enumerate(slots):
-            pending = Signal(config.lanes, name=f"left_{i}")
-            m.d.comb += pending.eq(slot.valid & ~granted[i])
-            left.append(pending)
-
-        shift = Signal()
-        m.d.comb += [
-            shift.eq(left[0] == 0),
-            self.products.ready.eq(shift | (left[-1] == 0)),
-            self.empty.eq(~Cat(slot.valid.any() for slot in slots).any()),
+        slots = range(config.window)
+        self._pending = [Signal(config.lanes, name=f"pending_{i}") for i in slots]
+        self._wishes = [
+            [Signal(config.banks, name=f"wish_{i}_{lane}") for lane in range(config.lanes)]
+            for i in slots
         ]
-        self._move(m, slots, left, shift)
+        self._multiply = [Signal(name=f"multiply_{i}") for i in slots]
+        self._integer = [Signal(name=f"integer_{i}") for i in slots]
+        self._oldest = Signal(range(config.window))
+        self._next = Signal(range(config.window))  # the slot that is filled next
+        count = Signal(range(config.window + 1))
+
+        leaving, grants = self._arbitrate(m)
+        self._route(m, grants)
+        left = [pending & ~leaving[i] for i, pending in enumerate(self._pending)]
+        frees = Signal()
+        accepted = Signal()
+        m.d.comb += [
+            frees.eq((count != 0) & (Array(left)[self._oldest] == 0)),
+            self.products.ready.eq(frees | (count != config.window)),
+            accepted.eq(self.products.valid & self.products.ready),
+            self.empty.eq(~Cat(self._pending).any()),
+        ]
+        m.d.sync += [
+            count.eq(count + accepted - frees),
+            self._oldest.eq(self._oldest + frees),
+            self._next.eq(self._next + accepted),
+        ]
+        self._fill(m, left, accepted)
         return m
 
-    def _arbitrate(self, m: Module, slots: list) -> list[Signal]:
-        """Give each bank its oldest product; returns the lanes that leave, by slot."""
+    def _fill(self, m: Module, left: list, accepted: Signal) -> None:
+        """Drop what leaves, and write an accepted group into its slot."""
         config = self.config
-        wishes = []  # one-hot bank of each pending product, oldest first
-        for i, slot in enumerate(slots):
-            for lane in range(config.lanes):
-                wish = Signal(config.banks, name=f"wish_{i}_{lane}")
-                m.d.comb += wish.eq(Mux(slot.valid[lane], 1 << slot.lanes[lane].bank, 0))
-                wishes.append(wish)
-        seen = exclusive_prefix_or(m, wishes)
-        granted = [Signal(config.lanes, name=f"granted_{i}") for i in range(config.window)]
-        grants = []
-        blocked = []
-        for position, wish in enumerate(wishes):
-            i, lane = divmod(position, config.lanes)
-            grant = Signal(config.banks, name=f"grant_{i}_{lane}")
+        products = self.products.payload
+        for i, pending in enumerate(self._pending):
+            with m.If(accepted & (self._next == i)):
+                m.d.sync += [
+                    pending.eq(products.valid),
+                    self._multiply[i].eq(products.multiply),
+                    self._integer[i].eq(products.integer),
+                ]
+                # Kept one-hot: the arbiter needs it in this form.
+                for lane, wish in enumerate(self._wishes[i]):
+                    m.d.sync += wish.eq(1 << products.banks[lane])
+            with m.Else():
+                m.d.sync += pending.eq(left[i])
+
+        # One memory for all slots: a bank's multiplexer is one read port.
+        m.submodules.storage = self._storage = Memory(
+            shape=routed_product_layout(config), depth=config.window * config.lanes, init=[]
+        )
+        for lane in range(config.lanes):
+            write = self._storage.write_port()
             m.d.comb += [
-                grant.eq(wish & ~seen[position]),
-                granted[i][lane].eq((grant & self.bank_ready).any()),
+                write.addr.eq(self._next * config.lanes + lane),
+                write.data.eq(products.lanes[lane]),
+                write.en.eq(accepted),
             ]
-            grants.append(grant)
-            blocked.append((wish & seen[position] & self.bank_ready).any())
-        m.d.comb += [
-            self.bank_valid.eq(or_tree(wishes)),
-            self.waiting.eq(sum_tree(blocked)),
-        ]
-        self._select(m, slots, grants)
-        return granted
+        for bank, (winner, slot) in enumerate(self._winners):
+            read = self._storage.read_port(domain="comb")
+            m.d.comb += [
+                read.addr.eq(winner),
+                self.bank_products[bank].eq(read.data),
+                self.bank_multiply[bank].eq(Array(self._multiply)[slot]),
+                self.bank_integer[bank].eq(Array(self._integer)[slot]),
+            ]
 
-    def _select(self, m: Module, slots: list, grants: list[Signal]) -> None:
-        """Route the granted product to each bank.
+    def _arbitrate(self, m: Module) -> tuple[list[Signal], list[Signal]]:
+        """Give each bank its oldest product.
 
-        The grants are turned into the number of the winning position, bit plane by bit plane,
-        so that each bank needs one multiplexer and no AND-OR tree.
+        Returns the lanes that leave, by slot, and the one-hot bank granted to each position;
+        positions go from the oldest group's lowest lane to the youngest group's highest.
         """
         config = self.config
-        positions = [slot.lanes[lane] for slot in slots for lane in range(config.lanes)]
-        number_bits = (len(grants) - 1).bit_length()
-        planes = []
-        for bit in range(number_bits):
-            plane = Signal(config.banks, name=f"winner_bit_{bit}")
-            chosen = [grant for i, grant in enumerate(grants) if i >> bit & 1]
-            m.d.comb += plane.eq(or_tree(chosen))
-            planes.append(plane)
-        flat = Array(Cat(p.entry, p.product) for p in positions)
-        multiply = Array(slot.multiply for slot in slots)
-        integer = Array(slot.integer for slot in slots)
-        slot_low = (config.lanes - 1).bit_length()
-        for bank in range(config.banks):
-            winner = Signal(number_bits, name=f"winner_{bank}")
-            slot_number = winner[slot_low:] if config.window > 1 else 0
-            out = self.bank_payload[bank]
+        wishes = []
+        for age in range(config.window):
+            slot = Signal(range(config.window), name=f"slot_of_age_{age}")
+            m.d.comb += slot.eq(self._oldest + age)
+            pending = Array(self._pending)[slot]
+            for lane in range(config.lanes):
+                wish = Signal(config.banks, name=f"aged_wish_{age}_{lane}")
+                one_hot = Array(self._wishes[i][lane] for i in range(config.window))[slot]
+                m.d.comb += wish.eq(Mux(pending[lane], one_hot, 0))
+                wishes.append(wish)
+        before = exclusive_prefix_or(m, wishes)
+        aged_leaving = [
+            Signal(config.lanes, name=f"leaving_of_age_{age}") for age in range(config.window)
+        ]
+        grants = []
+        kept_back = []
+        for position, wish in enumerate(wishes):
+            age, lane = divmod(position, config.lanes)
+            grant = Signal(config.banks, name=f"grant_{age}_{lane}")
             m.d.comb += [
-                winner.eq(Cat(plane[bank] for plane in planes)),
-                Cat(out.entry, out.product).eq(flat[winner]),
-                out.multiply.eq(multiply[slot_number]),
-                out.integer.eq(integer[slot_number]),
+                grant.eq(wish & ~before[position]),
+                aged_leaving[age][lane].eq((grant & self.bank_ready).any()),
             ]
+            grants.append(grant)
+            kept_back.append((wish & before[position] & self.bank_ready).any())
+        m.d.comb += [
+            self.bank_valid.eq(or_tree(wishes)),
+            self.waiting.eq(sum_tree(kept_back)),
+        ]
+        leaving = []
+        for i in range(config.window):
+            lanes = Signal(config.lanes, name=f"leaving_{i}")
+            age = Signal(range(config.window), name=f"age_{i}")
+            m.d.comb += [age.eq(i - self._oldest), lanes.eq(Array(aged_leaving)[age])]
+            leaving.append(lanes)
+        return leaving, grants
 
-    def _move(self, m: Module, slots: list, left: list[Signal], shift: Signal) -> None:
-        """Shift by one slot when the oldest is done, and put the new group behind the last."""
-        accepted = Signal()
-        m.d.comb += accepted.eq(self.products.valid & self.products.ready)
-        above_empty: Value = Const(1, 1)
-        for i in reversed(range(len(slots))):
-            following = left[i + 1] if i + 1 < len(slots) else 0
-            stays = Signal(self.config.lanes, name=f"stays_{i}")
-            m.d.comb += stays.eq(Mux(shift, following, left[i]))
-            below = self._stays_below(left, shift, i)
-            here_empty = stays == 0
-            enters = Signal(name=f"enters_{i}")
-            m.d.comb += enters.eq(accepted & here_empty & above_empty & below)
-            with m.If(enters):
-                m.d.sync += slots[i].eq(self.products.payload)
-            with m.Else():
-                if i + 1 < len(slots):
-                    with m.If(shift):
-                        m.d.sync += slots[i].eq(slots[i + 1])
-                m.d.sync += slots[i].valid.eq(stays)
-            above_empty = above_empty & here_empty
+    def _route(self, m: Module, grants: list[Signal]) -> None:
+        """Turn grants into the storage address that each bank reads.
 
-    def _stays_below(self, left: list[Signal], shift: Signal, i: int) -> Value:
-        """Whether the slot below keeps products, so that slot i is the first free one."""
-        if i == 0:
-            return Value.cast(1)
-        return Mux(shift, left[i], left[i - 1]) != 0
+        The number of the winning position is formed bit plane by bit plane over all banks, so
+        a bank needs one multiplexer and no AND-OR tree of its own.
+        """
+        config = self.config
+        planes = []
+        for bit in range((len(grants) - 1).bit_length()):
+            plane = Signal(config.banks, name=f"winner_bit_{bit}")
+            m.d.comb += plane.eq(or_tree([g for i, g in enumerate(grants) if i >> bit & 1]))
+            planes.append(plane)
+        lane_bits = (config.lanes - 1).bit_length()
+        self._winners = []
+        for bank in range(config.banks):
+            winner = Signal(len(planes), name=f"winner_{bank}")
+            slot = Signal(range(config.window), name=f"winner_slot_{bank}")
+            position = Cat(plane[bank] for plane in planes)
+            m.d.comb += [
+                slot.eq(position[lane_bits:] + self._oldest),
+                winner.eq(Cat(position[:lane_bits], slot)),
+            ]
+            self._winners.append((winner, slot))

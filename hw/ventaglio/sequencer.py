@@ -59,6 +59,7 @@ class Sequencer(wiring.Component):
         m = Module()
         operation = Signal(OperationConfig)
         k = Signal(24)
+        asked = Signal()  # for a row of this operation
         mask = self._mask(m, operation)
         wanted = Signal()
         m.d.comb += wanted.eq(mask.any())
@@ -69,6 +70,7 @@ class Sequencer(wiring.Component):
             pending.mask.eq(mask),
             pending.scalars.eq(self.activations.payload),
             self.fetch.payload.row.eq(operation.first_row + k),
+            self.fetch.payload.first.eq(~asked),
             self.configs.payload.eq(self.operations.payload),
         ]
         with m.FSM(name="state"):
@@ -78,7 +80,7 @@ class Sequencer(wiring.Component):
                     self.operations.ready.eq(self.configs.ready),
                 ]
                 with m.If(self.operations.valid & self.configs.ready):
-                    m.d.sync += [operation.eq(self.operations.payload), k.eq(0)]
+                    m.d.sync += [operation.eq(self.operations.payload), k.eq(0), asked.eq(0)]
                     takes_rows = (self.operations.payload.opcode == Opcode.MULTIPLY) | (
                         self.operations.payload.opcode == Opcode.MULTIPLY_ACCUMULATE
                     )
@@ -100,7 +102,7 @@ class Sequencer(wiring.Component):
                     self.skipped.eq(self.activations.valid & ~wanted),
                 ]
                 with m.If(self.activations.valid & self.activations.ready):
-                    m.d.sync += k.eq(k + 1)
+                    m.d.sync += [k.eq(k + 1), asked.eq(asked | wanted)]
                     with m.If(k + 1 == operation.length):
                         m.next = "END"
             with m.State("END"):

@@ -210,7 +210,9 @@ class Ventaglio(wiring.Component):
             number, lane = divmod(i, config.drain_lanes)
             m.d.comb += [
                 bank.valid.eq(scatter.bank_valid[i]),
-                bank.payload.eq(scatter.bank_payload[i]),
+                bank.product.eq(scatter.bank_products[i]),
+                bank.multiply.eq(scatter.bank_multiply[i]),
+                bank.integer.eq(scatter.bank_integer[i]),
                 scatter.bank_ready[i].eq(bank.ready),
                 bank.clear.eq(clear),
                 bank.read_entry.eq(entry),
