@@ -10,36 +10,31 @@ from fanweave.golden.errors import FaultError
 from fanweave.golden.isa.formats import ElementFormat
 from fanweave.golden.isa.ventaglio import ErrorCause
 from fanweave.golden.ventaglio.config import VentaglioConfig
+from fanweave.golden.ventaglio.cycles import MemoryModel
 from fanweave.golden.ventaglio.workload import Workload
 from fanweave.sim.benches.ventaglio.design import harness_design
 from fanweave.sim.benches.ventaglio.images import ResultLog, read_results, write_images
 from fanweave.sim.runner.cocotb_run import RunResult, WaveWindow, run
 
-__all__ = ["STREAMS", "MemoryModel", "Outcome", "simulate"]
+__all__ = ["STREAMS", "MemoryModel", "Outcome", "Stalls", "result_bits", "results_of", "simulate"]
 
 STREAMS = ("commands", "activations", "fetch", "rows", "weights", "indices", "results")
 
 
 @dataclass(frozen=True, kw_only=True)
-class MemoryModel:
-    """How the bench's memory answers.
+class Stalls:
+    """Random stalls on every stream.
 
     Attributes
     ----------
-    latency : int
-        Cycles from a row's request to its first beat.
-    shared_port : bool
-        Weights and indices share one beat a cycle; else each has its own.
-    stall_probability : int
-        Chance in 1/256 a cycle to hold back any stream.
-    stall_seed : int
+    probability : int
+        Chance in 1/256 a cycle to hold a stream back, 0 to 255.
+    seed : int
         Seed of the stalls.
     """
 
-    latency: int = 4
-    shared_port: bool = False
-    stall_probability: int = 0
-    stall_seed: int = 1
+    probability: int = 0
+    seed: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +71,7 @@ def simulate(
     *,
     folder: Path,
     memory: MemoryModel | None = None,
+    stalls: Stalls | None = None,
     cycle_limit: int = 100_000_000,
     waves: WaveWindow | None = None,
     seed: int = 0,
@@ -92,6 +88,8 @@ def simulate(
         Where the files of the run go.
     memory : MemoryModel, optional
         How the memory answers.
+    stalls : Stalls, optional
+        Random stalls; none unless given.
     cycle_limit : int
         Bound of the run.
     waves : WaveWindow, optional
@@ -105,6 +103,7 @@ def simulate(
         If the run does not end within its bound or breaks a stream's protocol.
     """
     memory = memory or MemoryModel()
+    stalls = stalls or Stalls()
     folder = folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     files = write_images(workload, folder)
@@ -116,9 +115,9 @@ def simulate(
         "command_count": len(workload.commands),
         "activation_count": len(workload.activations),
         "latency": memory.latency,
-        "shared_port": int(memory.shared_port),
-        "stall_probability": memory.stall_probability,
-        "stall_seed": memory.stall_seed,
+        "shared_port": int(memory.ports == "shared"),
+        "stall_probability": stalls.probability,
+        "stall_seed": stalls.seed,
         "cycle_limit": cycle_limit,
     }
     result = run(
