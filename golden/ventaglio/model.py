@@ -55,19 +55,13 @@ def nonzero(scalars: np.ndarray, element_format: ElementFormat) -> np.ndarray:
     return (scalars & np.uint32((1 << bits) - 1)) != 0
 
 
-@dataclass
-class _BeatCounter:
-    """Beats that a memory sends: one that was sent last is not sent again."""
+def _beats(first: np.ndarray, final: np.ndarray) -> int:
+    """Beats that the rows of an operation take, from beat `first` to `final` each.
 
-    last: int = -1
-    beats: int = 0
-
-    def send(self, first: np.ndarray, final: np.ndarray) -> None:
-        """Rows that stand in beats `first` to `final`, in order."""
-        before = np.concatenate(([self.last], final[:-1]))
-        self.beats += int((final - first + 1 - (first == before)).sum())
-        if final.shape[0]:
-            self.last = int(final[-1])
+    A row that begins in the beat that was sent last does not send it again.
+    """
+    joined = first[1:] == final[:-1]
+    return int((final - first + 1).sum() - joined.sum())
 
 
 @dataclass
@@ -109,8 +103,6 @@ class Ventaglio:
         self.counters = dict.fromkeys(FUNCTIONAL_COUNTERS, 0)
         self._registers = RegisterFile()
         self._taken = 0
-        self._weights = _BeatCounter()
-        self._indices = _BeatCounter()
         self._decoded: dict[tuple[int, ...], DecodedRows] = {}
 
     def write(self, address: int, data: int) -> None:
@@ -122,7 +114,6 @@ class Ventaglio:
             return
         if address == register("clear_counters").address:
             self.counters = dict.fromkeys(FUNCTIONAL_COUNTERS, 0)
-            self._weights.beats = self._indices.beats = 0
             return
         operation = self._registers.write(address, data)
         if operation is not None:
@@ -247,13 +238,15 @@ class Ventaglio:
         asked = asked[image.nnz[asked] > 0]
         per_beat = image.beat_bits // operation.element_format.bits
         start = image.element_start[asked]
-        self._weights.send(start // per_beat, (start + image.nnz[asked] - 1) // per_beat)
+        self.counters["weight_beats"] += _beats(
+            start // per_beat, (start + image.nnz[asked] - 1) // per_beat
+        )
         asked = asked[image.index_words[asked] > 0]
         words = image.beat_bits // 32
         start = image.index_start[asked]
-        self._indices.send(start // words, (start + image.index_words[asked] - 1) // words)
-        self.counters["weight_beats"] = self._weights.beats
-        self.counters["index_beats"] = self._indices.beats
+        self.counters["index_beats"] += _beats(
+            start // words, (start + image.index_words[asked] - 1) // words
+        )
 
     def _rows(self, operation: Operation) -> DecodedRows:
         """Decoded rows; tokens that share a tile share the work."""

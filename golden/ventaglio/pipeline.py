@@ -51,6 +51,12 @@ ROW_BUFFER = 4
 EXTENT_QUEUE = 4
 RESULT_QUEUE = 8
 
+# Depths of the memory's queues: requests, descriptions of rows, runs of beats, beats.
+REQUEST_QUEUE = 16
+DESCRIPTION_QUEUE = 4
+JOB_QUEUE = 8
+BEAT_QUEUE = 8
+
 #: Cycles in which nothing moves, after which the model gives up: a fault of the model.
 STUCK = 1_000_000
 
@@ -84,6 +90,7 @@ RING = 64  # places of every ring, a power of two and at least the longest queue
     GROUP_MASK_FIRST,
     GROUP_MASK_SECOND,
     OUTPUTS_LEFT,
+    SLOTS,  # of the window in use, oldest first
     HELD,
     LAST_START,
     DRAIN_FROM,
@@ -99,6 +106,20 @@ RING = 64  # places of every ring, a power of two and at least the longest queue
     TAKE_WEIGHTS,
     TAKE_INDICES,
     END_DONE,
+    REQUESTS,  # of the memory
+    REQUESTS_LEVEL,
+    DESCRIPTIONS,
+    DESCRIPTIONS_LEVEL,
+    WEIGHT_JOBS,
+    WEIGHT_JOBS_LEVEL,
+    WEIGHTS_SENT,
+    INDEX_JOBS,
+    INDEX_JOBS_LEVEL,
+    INDICES_SENT,
+    ROOM_REQUESTS,
+    ROOM_JOBS,
+    ROOM_WEIGHT_BEATS,
+    ROOM_INDEX_BEATS,
     ROOM_PENDING,
     ROOM_FETCH,
     ROOM_BUFFER,
@@ -107,7 +128,7 @@ RING = 64  # places of every ring, a power of two and at least the longest queue
     ROOM_OPERATION,
     WEIGHTS,  # the two aligners, each of the fields below
     INDICES,
-) = (*range(48), 60)
+) = (*range(63), 71)
 STATE_SIZE = 80
 
 # Fields of an aligner.
@@ -159,20 +180,11 @@ class State(NamedTuple):
     wanted: np.ndarray  # by bank: last cycle in which it had a product, times 2; 1 if granted
     held: np.ndarray  # accumulators of the products in the banks' input registers
     started: np.ndarray  # by accumulator: cycle of the last start
-    memory: "Memory"
-
-
-class Memory(NamedTuple):
-    """The memory side: `m` is indexed by the names below."""
-
-    m: np.ndarray
-    requests: np.ndarray  # row of each request
-    times: np.ndarray  # when its description can leave
-
-
-(ACCEPTED, DESCRIBED, WEIGHT_ROW, WEIGHT_LEFT, INDEX_ROW, INDEX_LEFT) = range(6)
-MEMORY_QUEUE = 8  # beats of each stream that wait
-REQUEST_RING = 4096
+    requests: np.ndarray
+    times: np.ndarray  # when each request can be answered
+    descriptions: np.ndarray
+    weight_jobs: np.ndarray  # beats of each
+    index_jobs: np.ndarray
 
 
 @JIT
@@ -195,6 +207,14 @@ def _note_room(s, unit):
     s[ROOM_EXTENTS] = (
         s[WEIGHTS + EXTENT_LEVEL] < EXTENT_QUEUE and s[INDICES + EXTENT_LEVEL] < EXTENT_QUEUE
     )
+    s[ROOM_REQUESTS] = s[REQUESTS_LEVEL] < REQUEST_QUEUE
+    s[ROOM_JOBS] = (
+        s[DESCRIPTIONS_LEVEL] < DESCRIPTION_QUEUE
+        and s[WEIGHT_JOBS_LEVEL] < JOB_QUEUE
+        and s[INDEX_JOBS_LEVEL] < JOB_QUEUE
+    )
+    s[ROOM_WEIGHT_BEATS] = s[WEIGHTS + BEATS] < BEAT_QUEUE
+    s[ROOM_INDEX_BEATS] = s[INDICES + BEATS] < BEAT_QUEUE
     s[ROOM_CONFIG] = s[CONFIG_LEVEL] < OPERATION_QUEUE
     s[ROOM_OPERATION] = s[OPERATION_LEVEL] < OPERATION_QUEUE
 
@@ -226,7 +246,7 @@ def _scatter(state, unit, counts):
     s = state.scalars
     now = s[CYCLE]
     held = s[HELD]
-    for i in range(unit.window):
+    for i in range(s[SLOTS]):
         kept = 0
         for j in range(state.levels[i]):
             accumulator = state.slots[i, j]
@@ -241,18 +261,14 @@ def _scatter(state, unit, counts):
                 held += 1
         state.levels[i] = kept
     s[HELD] = held
-    if state.levels[0] == 0:
-        for i in range(unit.window - 1):
+    if s[SLOTS] and state.levels[0] == 0:
+        # The oldest group has left; the others move up.
+        s[SLOTS] -= 1
+        for i in range(s[SLOTS]):
             state.levels[i] = state.levels[i + 1]
             for j in range(state.levels[i]):
                 state.slots[i, j] = state.slots[i + 1, j]
-        state.levels[unit.window - 1] = 0
-    if state.levels[unit.window - 1] != 0:
-        return -1
-    free = unit.window - 1
-    while free > 0 and state.levels[free - 1] == 0:
-        free -= 1
-    return free
+    return s[SLOTS] if s[SLOTS] < unit.window else -1
 
 
 @JIT
@@ -274,6 +290,7 @@ def _issue(state, operations, slot, counts):
             state.slots[slot, level] = first + state.columns[i]
             level += 1
     state.levels[slot] = level
+    s[SLOTS] += 1
     counts[C_PRODUCTS] += level
     s[OUTPUTS_LEFT] = left & ~chosen
 
@@ -462,7 +479,6 @@ def _align(s, aligner, ring, unit, unit_bits, take, starts, joins, lengths):
 def _describe(state, rows):
     """Pass a row on when it is described, a marker at once."""
     s = state.scalars
-    m = state.memory.m
     s[MISSING_ROWS] = 0
     waits = s[DESCRIBER_WAITS]
     if s[END_DONE]:
@@ -476,16 +492,15 @@ def _describe(state, rows):
             _push(state.buffer, s, BUFFER, entry)
             s[DESCRIBER_WAITS] = 1
         return
-    at = m[DESCRIBED] & (REQUEST_RING - 1)
-    if m[DESCRIBED] == m[ACCEPTED] or state.memory.times[at] > s[CYCLE]:
+    if s[DESCRIPTIONS_LEVEL] == 0:
         s[MISSING_ROWS] = 1
         return
     if rows.nnz[entry] == 0:
         _pop(s, PENDING)
-        m[DESCRIBED] += 1
+        _pop(s, DESCRIPTIONS)
     elif s[ROOM_BUFFER] and s[ROOM_EXTENTS]:
         _pop(s, PENDING)
-        m[DESCRIBED] += 1
+        _pop(s, DESCRIPTIONS)
         _push(state.buffer, s, BUFFER, entry)
         _push(state.weight_extents, s, WEIGHTS + EXTENT, entry)
         if rows.index_words[entry]:
@@ -493,41 +508,35 @@ def _describe(state, rows):
 
 
 @JIT
+def _send(s, jobs, sent, ring, beats):
+    """Give one beat of the oldest job."""
+    s[beats] += 1
+    s[sent] += 1
+    if s[sent] == ring[s[jobs]]:
+        s[sent] = 0
+        _pop(s, jobs)
+
+
+@JIT
 def _memory(state, unit, rows):
     """Beats that memory gives in this cycle, and the requests that it takes."""
     s = state.scalars
-    m = state.memory.m
-    requests, times = state.memory.requests, state.memory.times
-    index_sent = False
-    while m[INDEX_LEFT] == 0 and m[INDEX_ROW] != m[ACCEPTED]:
-        at = m[INDEX_ROW] & (REQUEST_RING - 1)
-        if times[at] > s[CYCLE]:
-            break
-        m[INDEX_LEFT] = rows.index_beats[requests[at]]
-        m[INDEX_ROW] += 1
-    if m[INDEX_LEFT] and s[INDICES + BEATS] < MEMORY_QUEUE:
-        m[INDEX_LEFT] -= 1
-        s[INDICES + BEATS] += 1
-        index_sent = True
-    while m[WEIGHT_LEFT] == 0 and m[WEIGHT_ROW] != m[ACCEPTED]:
-        at = m[WEIGHT_ROW] & (REQUEST_RING - 1)
-        if times[at] > s[CYCLE]:
-            break
-        m[WEIGHT_LEFT] = rows.weight_beats[requests[at]]
-        m[WEIGHT_ROW] += 1
-    if (
-        m[WEIGHT_LEFT]
-        and s[WEIGHTS + BEATS] < MEMORY_QUEUE
-        and not (index_sent and unit.shared_port)
-    ):
-        m[WEIGHT_LEFT] -= 1
-        s[WEIGHTS + BEATS] += 1
-    oldest = min(m[DESCRIBED], m[INDEX_ROW], m[WEIGHT_ROW])
-    if s[FETCH_LEVEL] and m[ACCEPTED] - oldest < REQUEST_RING:
-        at = m[ACCEPTED] & (REQUEST_RING - 1)
-        requests[at] = state.fetch[s[FETCH]]
-        times[at] = s[CYCLE] + unit.memory_latency
-        m[ACCEPTED] += 1
+    gives_indices = s[INDEX_JOBS_LEVEL] > 0 and s[ROOM_INDEX_BEATS]
+    if s[WEIGHT_JOBS_LEVEL] and s[ROOM_WEIGHT_BEATS] and not (unit.shared_port and gives_indices):
+        _send(s, WEIGHT_JOBS, WEIGHTS_SENT, state.weight_jobs, WEIGHTS + BEATS)
+    if gives_indices:
+        _send(s, INDEX_JOBS, INDICES_SENT, state.index_jobs, INDICES + BEATS)
+    if s[REQUESTS_LEVEL] and state.times[s[REQUESTS]] <= s[CYCLE] and s[ROOM_JOBS]:
+        row = state.requests[s[REQUESTS]]
+        _pop(s, REQUESTS)
+        _push(state.descriptions, s, DESCRIPTIONS, row)
+        if rows.weight_beats[row]:
+            _push(state.weight_jobs, s, WEIGHT_JOBS, rows.weight_beats[row])
+        if rows.index_beats[row]:
+            _push(state.index_jobs, s, INDEX_JOBS, rows.index_beats[row])
+    if s[FETCH_LEVEL] and s[ROOM_REQUESTS]:
+        state.times[(s[REQUESTS] + s[REQUESTS_LEVEL]) & (RING - 1)] = s[CYCLE] + unit.memory_latency
+        _push(state.requests, s, REQUESTS, state.fetch[s[FETCH]])
         _pop(s, FETCH)
 
 
@@ -622,7 +631,7 @@ def _step(state, unit, operations, rows, writes, counts):
     s = state.scalars
     _note_room(s, unit)
     window_empty = True
-    for i in range(unit.window):
+    for i in range(s[SLOTS]):
         window_empty = window_empty and state.levels[i] == 0
     settled = window_empty and s[HELD] == 0 and s[CYCLE] - s[LAST_START] >= unit.latency
     draining = s[DRAIN_FROM] < s[DRAIN_TO]
@@ -755,11 +764,11 @@ def simulate(
         wanted=np.full(unit.banks, never, dtype=np.int64),
         held=np.zeros(unit.banks, dtype=np.int64),
         started=np.full(accumulators, never, dtype=np.int64),
-        memory=Memory(
-            m=np.zeros(6, dtype=np.int64),
-            requests=np.zeros(REQUEST_RING, dtype=np.int64),
-            times=np.zeros(REQUEST_RING, dtype=np.int64),
-        ),
+        requests=ring(),
+        times=ring(),
+        descriptions=ring(),
+        weight_jobs=ring(),
+        index_jobs=ring(),
     )
     counts = np.zeros(len(COUNTERS), dtype=np.int64)
     if not _run(state, unit, operations, rows, writes, counts):

@@ -201,14 +201,17 @@ def _rows(started: Sequence[Operation], workload: Workload, config: VentaglioCon
         beat += operation.length
     if not table:
         table, firsts, masks = ([np.zeros(0, np.int64)] for _ in range(3))
+    begins = np.concatenate([np.arange(part.shape[0]) == 0 for part in table])
     row = np.concatenate(table)
     mask = np.concatenate(masks).astype(np.uint8)
     nnz = image.nnz[row]
     asked = (mask != 0) & (nnz > 0)
     bits = image.element_bits[row]
-    weights = _stream(asked, image.element_start[row], nnz, image.beat_bits // bits)
+    weights = _stream(begins, asked, image.element_start[row], nnz, image.beat_bits // bits)
     words = image.index_words[row]
-    indices = _stream(asked & (words > 0), image.index_start[row], words, image.beat_bits // 32)
+    indices = _stream(
+        begins, asked & (words > 0), image.index_start[row], words, image.beat_bits // 32
+    )
     return Rows(
         mask=mask,
         first=np.concatenate(firsts),
@@ -226,15 +229,22 @@ def _rows(started: Sequence[Operation], workload: Workload, config: VentaglioCon
 
 
 def _stream(
-    asked: np.ndarray, start: np.ndarray, length: np.ndarray, per_beat: np.ndarray | int
+    begins: np.ndarray,
+    asked: np.ndarray,
+    start: np.ndarray,
+    length: np.ndarray,
+    per_beat: np.ndarray | int,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Beats sent, place in the first beat, and joined, for each row; 0 where not asked."""
+    """Beats sent, place in the first beat, and joined, for each row; 0 where not asked.
+
+    A row joins the last beat of the row before, if that belongs to the same operation.
+    """
     first = start // per_beat
     final = (start + length - 1) // per_beat
+    operation = np.cumsum(begins)
     order = np.flatnonzero(asked)
-    before = np.full(order.shape, -1)
-    before[1:] = final[order[:-1]]
+    before, after = order[:-1], order[1:]
     joined = np.zeros(asked.shape, dtype=np.int64)
-    joined[order] = first[order] == before
+    joined[after] = (first[after] == final[before]) & (operation[after] == operation[before])
     beats = np.where(asked, final - first + 1 - joined, 0)
     return beats, np.where(asked, start % per_beat, 0), joined
