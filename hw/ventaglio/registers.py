@@ -11,7 +11,6 @@ from fanweave.golden.isa.ventaglio import (
     ErrorCause,
     IndexMode,
     Opcode,
-    counter_address,
     register,
 )
 from fanweave.golden.ventaglio.config import VentaglioConfig
@@ -213,17 +212,13 @@ class Registers(wiring.Component):
             ("error_element", "element"): self._element,
             ("status", "busy"): self.busy,
         }
+        for name, _ in COUNTERS:
+            live[f"counter_{name}", "count"] = getattr(self, f"counter_{name}")
+        readable = stored | live
         with m.Switch(self.read_address):
             for entry in REGISTERS:
                 with m.Case(entry.address):
                     for field in entry.fields:
-                        value = stored.get((entry.name, field.name))
-                        if value is None:
-                            value = live.get((entry.name, field.name))
-                        if value is not None:
-                            m.d.comb += self.read_data[field.low : field.low + field.width].eq(
-                                value
-                            )
-            for name, _ in COUNTERS:
-                with m.Case(counter_address(name)):
-                    m.d.comb += self.read_data.eq(getattr(self, f"counter_{name}"))
+                        if (entry.name, field.name) in readable:
+                            place = self.read_data[field.low : field.low + field.width]
+                            m.d.comb += place.eq(readable[entry.name, field.name])
