@@ -1,6 +1,6 @@
 """Queues between streams: a first-in first-out queue and a skid buffer."""
 
-from amaranth.hdl import Module, ShapeLike, Signal, Value
+from amaranth.hdl import Module, Shape, ShapeLike, Signal, Value
 from amaranth.lib import fifo, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -86,9 +86,15 @@ class SkidBuffer(wiring.Component):
     Members
     -------
     i, o : stream of `shape`
+
+    Attributes
+    ----------
+    skid : Signal
+        The second payload, while the first waits; for proofs.
     """
 
     def __init__(self, *, shape: ShapeLike) -> None:
+        self.skid = Signal(Shape.cast(shape))
         super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
 
     def elaborate(self, platform: object) -> Module:
@@ -96,7 +102,6 @@ class SkidBuffer(wiring.Component):
         payload_in = Value.cast(self.i.payload)
         shown = Signal.like(payload_in, name="shown")
         shown_valid = Signal()
-        skid = Signal.like(payload_in, name="skid")
         skid_valid = Signal()
 
         m.d.comb += [
@@ -107,9 +112,9 @@ class SkidBuffer(wiring.Component):
         with m.If(self.o.ready | ~shown_valid):
             m.d.sync += skid_valid.eq(0)
             with m.If(skid_valid):
-                m.d.sync += shown.eq(skid)
+                m.d.sync += shown.eq(self.skid)
             with m.Else():
                 m.d.sync += [shown.eq(payload_in), shown_valid.eq(self.i.valid)]
         with m.Elif(self.i.valid & ~skid_valid):
-            m.d.sync += [skid.eq(payload_in), skid_valid.eq(1)]
+            m.d.sync += [self.skid.eq(payload_in), skid_valid.eq(1)]
         return m
