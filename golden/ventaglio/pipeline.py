@@ -296,21 +296,28 @@ def _issue(state, operations, slot, counts):
 
 
 @JIT
-def _field_group(s, operations, rows, first, second):
-    """Elements of the first and the second row in a group, and the index bits they need."""
+def _field_group(s, unit, operations, rows, first, second):
+    """Elements of the first and the second row in a group, and the index bits they need.
+
+    The second row's fields must end within a beat's worth of bits, padding included: the
+    buffer is sure to have no more than that.
+    """
     o = s[DECODER_OPERATION]
     lanes = operations.lanes[o]
     bits = operations.index_bits[o]
     left = rows.nnz[first] - s[DONE]
     first_count = min(left, lanes)
-    second_left = rows.nnz[second] if second >= 0 else 0
-    second_count = min(second_left, lanes - first_count)
+    second_count = np.int64(0)
     needed = first_count * bits
     if first_count == left:
         needed += -(s[PHASE] + needed) & 31
-        needed += second_count * bits
-        if second >= 0 and second_count == second_left:
-            needed += -(s[PHASE] + needed) & 31
+        if second >= 0:
+            second_count = min(rows.nnz[second], lanes - first_count)
+            if bits:
+                second_count = min(second_count, max(unit.beat_bits - needed, 0) // bits)
+            needed += second_count * bits
+            if second_count == rows.nnz[second]:
+                needed += -(s[PHASE] + needed) & 31
     return first_count, second_count, needed, needed
 
 
@@ -356,6 +363,10 @@ def _decode(state, unit, operations, rows, ready, counts):
     o = s[DECODER_OPERATION]
     first = state.buffer[s[BUFFER]]
     if first < 0:
+        # What is left of the last mask is dropped before the next operation.
+        s[TAKE_INDICES] = s[INDICES + LEVEL]
+        if s[INDICES + REMAINING] or s[INDICES + EXTENT_LEVEL]:
+            return
         if first == END or ready:
             _pop(s, BUFFER)
             s[END_DONE] = 1
@@ -373,7 +384,7 @@ def _decode(state, unit, operations, rows, ready, counts):
     if operations.is_mask[o]:
         group = _mask_group(s, unit, operations, rows, first, second)
     else:
-        group = _field_group(s, operations, rows, first, second)
+        group = _field_group(s, unit, operations, rows, first, second)
     first_count, second_count, needed, consumed = group
     count = first_count + second_count
     weight_bits = count * operations.element_bits[o]
