@@ -16,6 +16,7 @@ COMMANDS: dict[str, str] = {
     "bench": "fanweave.sim.report.commands:bench",
     "doctor": "fanweave.sim.runner.commands:doctor",
     "model": "fanweave.sw.traces.model_commands:model",
+    "sim": "fanweave.sim.benches.commands:sim",
     "trace": "fanweave.sw.traces.commands:trace",
     "waves": "fanweave.sim.waves.commands:waves",
 }

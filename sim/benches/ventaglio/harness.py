@@ -11,16 +11,15 @@ from fanweave.hw.ventaglio.payloads import Command, activations_layout
 from fanweave.hw.ventaglio.unit import Ventaglio
 from fanweave.sim.benches.ventaglio.fetcher import Fetcher
 from fanweave.sim.benches.ventaglio.memory import BenchMemory
+from fanweave.sim.benches.ventaglio.settings import (
+    ACTIVATION_DEPTH,
+    BEAT_DEPTH,
+    COMMAND_DEPTH,
+    ROW_DEPTH,
+    STREAMS,
+)
 
-__all__ = ["ACTIVATION_DEPTH", "BEAT_DEPTH", "COMMAND_DEPTH", "ROW_DEPTH", "STREAMS", "Harness"]
-
-COMMAND_DEPTH = 1 << 17
-ACTIVATION_DEPTH = 1 << 18
-ROW_DEPTH = 1 << 17
-BEAT_DEPTH = 1 << 19
-
-#: Streams of the unit, in the order of the bits of the ``violations`` port.
-STREAMS = ("commands", "activations", "fetch", "rows", "weights", "indices", "results")
+__all__ = ["Harness"]
 
 
 class Harness(wiring.Component):

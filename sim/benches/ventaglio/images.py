@@ -9,7 +9,7 @@ import numpy as np
 from fanweave.golden.errors import InputError
 from fanweave.golden.ventaglio.workload import MatrixImage, Workload
 from fanweave.sim.benches.ventaglio.fetcher import RowEntry
-from fanweave.sim.benches.ventaglio.harness import (
+from fanweave.sim.benches.ventaglio.settings import (
     ACTIVATION_DEPTH,
     BEAT_DEPTH,
     COMMAND_DEPTH,

@@ -9,6 +9,7 @@ from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, ReadOnly, RisingEdge, Timer
 
 from fanweave.golden.isa.ventaglio import COUNTERS, counter_address, register
+from fanweave.sim.benches.ventaglio.settings import RESET_CYCLES
 
 
 async def read_register(dut, address: int) -> int:
@@ -27,7 +28,7 @@ async def play(dut) -> None:
     dut.read_address.value = 0
     dut.rst.value = 1
     cocotb.start_soon(Clock(dut.clk, 10, "step").start())
-    await ClockCycles(dut.clk, 3)
+    await ClockCycles(dut.clk, RESET_CYCLES)
     dut.rst.value = 0
     await RisingEdge(dut.done)
     await ClockCycles(dut.clk, 2)  # the sink closes its file

@@ -14,11 +14,10 @@ from fanweave.golden.ventaglio.cycles import MemoryModel
 from fanweave.golden.ventaglio.workload import Workload
 from fanweave.sim.benches.ventaglio.design import harness_design
 from fanweave.sim.benches.ventaglio.images import ResultLog, read_results, write_images
+from fanweave.sim.benches.ventaglio.settings import STREAMS
 from fanweave.sim.runner.cocotb_run import RunResult, WaveWindow, run
 
-__all__ = ["STREAMS", "MemoryModel", "Outcome", "Stalls", "result_bits", "results_of", "simulate"]
-
-STREAMS = ("commands", "activations", "fetch", "rows", "weights", "indices", "results")
+__all__ = ["MemoryModel", "Outcome", "Stalls", "result_bits", "results_of", "simulate"]
 
 
 @dataclass(frozen=True, kw_only=True)

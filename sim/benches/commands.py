@@ -1,0 +1,116 @@
+"""The ``sim`` subcommand."""
+
+from pathlib import Path
+
+import click
+
+from fanweave.golden.ventaglio.config import preset
+from fanweave.sim.report.files import check_output
+
+__all__ = ["sim"]
+
+
+class WavesOption(click.ParamType):
+    """``FROM:TO`` in cycles."""
+
+    name = "FROM:TO"
+
+    def convert(self, value: object, param: object, ctx: object) -> tuple[int, int | None]:
+        """Parse the window; a bare option means the first cycles."""
+        from fanweave.sim.waves.commands import parse_window
+
+        return value if isinstance(value, tuple) else parse_window(str(value))
+
+
+@click.group()
+def sim() -> None:
+    """Run a unit's RTL in Verilator and compare it with the golden model.
+
+    \b
+    Example:
+      fanweave sim ventaglio --trace smollm2-layer --waves
+    """
+
+
+@sim.command()
+@click.option(
+    "--trace",
+    "trace_name",
+    default="smollm2-layer",
+    show_default=True,
+    metavar="FILE|NAME",
+    help="Trace file, or the name of a shipped one.",
+)
+@click.option(
+    "--config",
+    "config_name",
+    default="default",
+    show_default=True,
+    metavar="PRESET",
+    help="Configuration of the unit.",
+)
+@click.option(
+    "--only", default="", metavar="TEXT", help="Run only the projections whose name contains TEXT."
+)
+@click.option(
+    "--ports",
+    type=click.Choice(["shared", "split"]),
+    default="shared",
+    show_default=True,
+    help="One beat a cycle from memory for weights and indices together, or for each.",
+)
+@click.option(
+    "--stall",
+    type=click.IntRange(0, 255),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="Hold every stream back with chance N/256 a cycle.",
+)
+@click.option("--seed", type=int, default=1, show_default=True, help="Seed of the stalls.")
+@click.option(
+    "--waves",
+    type=WavesOption(),
+    is_flag=False,
+    flag_value="0:2000",
+    help="Dump these cycles of the first projection to a VCD (2000 if none are given).",
+)
+@click.option("--json", "json_file", metavar="FILE", help="Write the result here as well.")
+def ventaglio(
+    trace_name: str,
+    config_name: str,
+    only: str,
+    ports: str,
+    stall: int,
+    seed: int,
+    waves: tuple[int, int | None] | None,
+    json_file: str | None,
+) -> None:
+    """Run a sparse layer trace through the Ventaglio unit, bit-exact.
+
+    One row of the table is one projection in one phase. Cycles count everything from the first
+    command to the last result. Results go to build/sim/ventaglio as JSON and JUnit XML.
+
+    \b
+    Example:
+      fanweave sim ventaglio --trace smollm2-layer --only mlp --stall 40 --seed 7
+    """
+    # Only now: the runner and the trace importers are slow to import.
+    from fanweave.golden.ventaglio.cycles import MemoryModel
+    from fanweave.sim.benches.ventaglio.report import run_trace
+    from fanweave.sim.benches.ventaglio.run import Stalls
+    from fanweave.sim.runner.toolchain import build_root
+    from fanweave.sw.traces.library import open_trace
+
+    check_output(json_file)
+    run_trace(
+        open_trace(trace_name),
+        preset(config_name),
+        config_name=config_name,
+        only=only,
+        memory=MemoryModel(ports=ports),
+        stalls=Stalls(probability=stall, seed=seed),
+        folder=Path(build_root()) / "sim" / "ventaglio",
+        waves=waves,
+        json_file=json_file,
+    )
