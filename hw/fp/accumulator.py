@@ -22,7 +22,7 @@ __all__ = ["Accumulator"]
 #: below the 24 result bits for one sticky bit, kept in the lowest place, to stand for it. The
 #: same holds of an unnormalised (subnormal) addend: then results are rounded at the place of
 #: the smallest subnormal, which is 24 bits from the top.
-_ALIGNED_BITS = 50
+_ALIGNED_BITS = 49
 
 #: Where registers go for each latency: after aligning, adding, normalising.
 _CUTS = {1: (), 2: ("add",), 3: ("add", "normalise"), 4: ("align", "add", "normalise")}
@@ -36,7 +36,7 @@ class Accumulator(wiring.Component):
 
     A pipeline without enable: ``sum`` belongs to the inputs of ``latency - 1`` cycles before,
     so with a latency of 1 it is combinational. The datapath: compare exponents, set the larger
-    summand at the top of a 50-bit field and shift the other right, keeping a sticky bit; add or
+    summand at the top of a 49-bit field and shift the other right, keeping a sticky bit; add or
     subtract; shift left until the leading bit is at the top or the exponent at its least; round.
 
     Parameters
