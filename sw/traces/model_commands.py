@@ -116,12 +116,15 @@ def perplexity_command(
         if pruning.method is not Method.NONE or pruning.activation_sparsity:
             pruned = prune_with_progress(loaded, calibration_text, pruning)
         method, weights, activations = setting.split("/")
+        found = perplexity(pruned, tokens, window)
+        # At once, as each row takes minutes; the table follows at the end.
+        click.echo(f"{setting}: {found:.2f}", err=True)
         rows.append(
             {
                 "method": method,
                 "weights": weights,
                 "activations": activations,
-                "perplexity": perplexity(pruned, tokens, window),
+                "perplexity": found,
             }
         )
     table = Table(title=f"perplexity on {len(tokens)} tokens", title_justify="left")

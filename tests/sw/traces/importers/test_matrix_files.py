@@ -111,6 +111,21 @@ def test_other_npz_files_and_indices_out_of_range_are_refused(tmp_path):
             read_scipy_npz(tmp_path / "w.npz")
 
 
+def test_row_pointers_that_fall_are_refused(tmp_path):
+    np.savez(
+        tmp_path / "w.npz",
+        format=b"csr",
+        shape=[3, 4],
+        data=np.ones(2),
+        indices=np.array([1, 2]),
+        indptr=np.array([0, 2, 1, 2]),
+    )
+    with pytest.raises(
+        InputError, match=r"w\.npz: not a matrix of scipy\.sparse\.save_npz, or dam"
+    ):
+        read_scipy_npz(tmp_path / "w.npz")
+
+
 def test_complex_numbers_are_refused(tmp_path):
     scipy.sparse.save_npz(tmp_path / "w.npz", scipy.sparse.csr_array(WEIGHTS * 1j))
     with pytest.raises(InputError, match=r"w\.npz: holds complex numbers; expected real ones"):
