@@ -111,6 +111,16 @@ class VentaglioConfig:
         """Accumulators of one bank."""
         return self.accumulators // self.banks
 
+    def bank_of(self, accumulator: int) -> int:
+        """Bank in which an accumulator stands.
+
+        Each further entry of the banks is turned by ``drain_lanes`` banks: with plain residues,
+        output rows that stand a multiple of the banks apart would load the same banks at the
+        same time.
+        """
+        turns = accumulator // self.banks
+        return (accumulator + turns * self.drain_lanes) % self.banks
+
     def lanes_of(self, element_format: ElementFormat) -> int:
         """Products a cycle in ``element_format``."""
         return self.beat_bits // element_format.bits
@@ -119,7 +129,7 @@ class VentaglioConfig:
 #: Named configurations.
 PRESETS: dict[str, VentaglioConfig] = {
     "default": VentaglioConfig(),
-    "double": VentaglioConfig(accumulators=512),
+    "double": VentaglioConfig(accumulators=512, window=4),
     "fp32": VentaglioConfig(formats=(ElementFormat.FP32,)),
     "fp16": VentaglioConfig(formats=(ElementFormat.FP16, ElementFormat.BF16)),
     "tiny": VentaglioConfig(

@@ -220,6 +220,12 @@ def _note_room(s, unit):
 
 
 @JIT
+def _bank_of(accumulator, unit):
+    """See `VentaglioConfig.bank_of`; banks are a power of two."""
+    return (accumulator + accumulator // unit.banks * unit.drain_lanes) & (unit.banks - 1)
+
+
+@JIT
 def _banks(state, unit, counts):
     """Start what can start; what still waits blocks its bank in this cycle."""
     s = state.scalars
@@ -230,7 +236,7 @@ def _banks(state, unit, counts):
         if now - state.started[accumulator] >= unit.latency:
             state.started[accumulator] = now
         else:
-            state.wanted[accumulator & (unit.banks - 1)] = now << 1
+            state.wanted[_bank_of(accumulator, unit)] = now << 1
             state.held[kept] = accumulator
             kept += 1
     if kept != s[HELD]:
@@ -250,7 +256,7 @@ def _scatter(state, unit, counts):
         kept = 0
         for j in range(state.levels[i]):
             accumulator = state.slots[i, j]
-            bank = accumulator & (unit.banks - 1)
+            bank = _bank_of(accumulator, unit)
             if state.wanted[bank] >> 1 == now:
                 counts[C_CONFLICTS] += state.wanted[bank] & 1
                 state.slots[i, kept] = accumulator

@@ -226,7 +226,9 @@ class Lanes(wiring.Component):
                 products.valid[lane].eq(
                     group.valid[lane] & Mux(group.second[lane], active[1], active[0])
                 ),
-                products.banks[lane].eq(address[:bank_bits]),
+                products.banks[lane].eq(
+                    address[:bank_bits] + address[bank_bits:] * config.drain_lanes
+                ),
                 out.entry.eq(address[bank_bits:]),
                 out.product.eq(multiplier.product),
             ]

@@ -203,7 +203,8 @@ class Ventaglio(wiring.Component):
         lane_bits = (config.drain_lanes - 1).bit_length()
         bank_bits = (config.banks - 1).bit_length()
         m.d.comb += [
-            group.eq(drain.read_from[lane_bits:bank_bits]),
+            # `VentaglioConfig.bank_of` turns each further entry by one group.
+            group.eq(drain.read_from[lane_bits:bank_bits] + drain.read_from[bank_bits:]),
             entry.eq(drain.read_from[bank_bits:]),
         ]
         for i, bank in enumerate(banks):
