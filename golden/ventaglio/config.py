@@ -114,12 +114,13 @@ class VentaglioConfig:
     def bank_of(self, accumulator: int) -> int:
         """Bank in which an accumulator stands.
 
-        Each further entry of the banks is turned by ``drain_lanes`` banks: with plain residues,
-        output rows that stand a multiple of the banks apart would load the same banks at the
-        same time.
+        Each further entry of the banks is turned back by ``drain_lanes`` banks: with plain
+        residues, output rows that stand a multiple of the banks apart would load the same banks
+        at the same time. Turned back rather than on, neighbouring columns of one row stay
+        further than the number of banks apart before they meet.
         """
         turns = accumulator // self.banks
-        return (accumulator + turns * self.drain_lanes) % self.banks
+        return (accumulator - turns * self.drain_lanes) % self.banks
 
     def lanes_of(self, element_format: ElementFormat) -> int:
         """Products a cycle in ``element_format``."""

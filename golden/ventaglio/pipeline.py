@@ -222,7 +222,7 @@ def _note_room(s, unit):
 @JIT
 def _bank_of(accumulator, unit):
     """See `VentaglioConfig.bank_of`; banks are a power of two."""
-    return (accumulator + accumulator // unit.banks * unit.drain_lanes) & (unit.banks - 1)
+    return (accumulator - accumulator // unit.banks * unit.drain_lanes) & (unit.banks - 1)
 
 
 @JIT

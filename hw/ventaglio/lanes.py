@@ -227,7 +227,7 @@ class Lanes(wiring.Component):
                     group.valid[lane] & Mux(group.second[lane], active[1], active[0])
                 ),
                 products.banks[lane].eq(
-                    address[:bank_bits] + address[bank_bits:] * config.drain_lanes
+                    address[:bank_bits] - address[bank_bits:] * config.drain_lanes
                 ),
                 out.entry.eq(address[bank_bits:]),
                 out.product.eq(multiplier.product),

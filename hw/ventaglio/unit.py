@@ -204,7 +204,7 @@ class Ventaglio(wiring.Component):
         bank_bits = (config.banks - 1).bit_length()
         m.d.comb += [
             # `VentaglioConfig.bank_of` turns each further entry by one group.
-            group.eq(drain.read_from[lane_bits:bank_bits] + drain.read_from[bank_bits:]),
+            group.eq(drain.read_from[lane_bits:bank_bits] - drain.read_from[bank_bits:]),
             entry.eq(drain.read_from[bank_bits:]),
         ]
         for i, bank in enumerate(banks):
