@@ -1,4 +1,3 @@
-# mypy: disable-error-code="valid-type"
 """What travels from a multiplier to an accumulator: an exact, unrounded product."""
 
 from amaranth.hdl import signed

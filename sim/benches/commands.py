@@ -1,6 +1,7 @@
 """The ``sim`` subcommand."""
 
 from pathlib import Path
+from typing import Literal
 
 import click
 
@@ -80,7 +81,7 @@ def ventaglio(
     trace_name: str,
     config_name: str,
     only: str,
-    ports: str,
+    ports: Literal["shared", "split"],
     stall: int,
     seed: int,
     waves: tuple[int, int | None] | None,

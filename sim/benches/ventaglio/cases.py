@@ -13,7 +13,7 @@ from fanweave.golden.ventaglio.workload import Workload
 from fanweave.sw.traces.trace import Operand, Trace
 from fanweave.sw.ventaglio.lower import default_width, lower, matrix_of
 
-__all__ = ["Case", "bound_cycles", "cut"]
+__all__ = ["Case", "bound_cycles", "case_of", "cut"]
 
 #: Tokens that share a weight row: several in prefill; decode has one token at a time.
 _OUTPUTS = {"prefill": 2, "decode": 1}
@@ -86,14 +86,21 @@ def cut(trace: Trace, config: VentaglioConfig, *, only: str = "") -> Iterator[Ca
             )
             outputs = min(most, len(chosen), config.max_outputs)
             width = default_width(part.shape[1], config, outputs=outputs, m=part.m)
-            yield Case(
-                name=operand.name,
-                phase=phase,
-                operand=part,
-                outputs=outputs,
-                width=width,
-                workload=lower(part, config=config, outputs=outputs, width=width),
-            )
+            yield case_of(part, config, phase=phase, outputs=outputs, width=width)
+
+
+def case_of(
+    operand: Operand, config: VentaglioConfig, *, phase: str, outputs: int, width: int
+) -> Case:
+    """Lower one operand with given tiles; see `Case` for the parameters."""
+    return Case(
+        name=operand.name,
+        phase=phase,
+        operand=operand,
+        outputs=outputs,
+        width=width,
+        workload=lower(operand, config=config, outputs=outputs, width=width),
+    )
 
 
 def bound_cycles(case: Case, config: VentaglioConfig, *, shared: bool) -> float:

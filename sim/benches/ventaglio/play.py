@@ -33,7 +33,7 @@ async def play(dut) -> None:
     await RisingEdge(dut.done)
     await ClockCycles(dut.clk, 2)  # the sink closes its file
     await ReadOnly()
-    outcome = {
+    outcome: dict[str, object] = {
         "cycles": int(dut.cycles.value),
         "expired": bool(int(dut.expired.value)),
         "violations": int(dut.violations.value),

@@ -217,8 +217,8 @@ def _print(
 ) -> None:
     columns = [
         Column(heading="projection", numeric=False),
-        Column(heading="K x N"),
-        Column(heading="zero w/x"),
+        Column(heading="KxN"),
+        Column(heading="zeros w/x"),
         Column(heading="products"),
         Column(heading="cycles"),
         Column(heading="roofline"),
@@ -229,8 +229,8 @@ def _print(
     ]
     rows = [
         [
-            f"{report.projection.rsplit('.', 1)[-1]} {report.phase} x{report.tokens}",
-            f"{report.shape[0]} x {report.shape[1]}",
+            f"{_short(report.projection)} {report.phase} x{report.tokens}",
+            f"{report.shape[0]}x{report.shape[1]}",
             f"{report.weight_sparsity:.0%}/{report.activation_sparsity:.0%}",
             str(report.products),
             str(report.cycles),
@@ -249,3 +249,8 @@ def _print(
         title=f"Ventaglio {config_name}, {memory.ports} memory ports, {origin} trace; "
         "cycles from RTL",
     )
+
+
+def _short(projection: str) -> str:
+    """``layers.15.mlp.up_proj`` as ``up``."""
+    return projection.rsplit(".", 1)[-1].removesuffix("_proj")
