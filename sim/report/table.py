@@ -54,7 +54,9 @@ def print_table(
     stream
         Standard output if not given.
     """
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    table = Table(
+        title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True
+    )
     for column in columns:
         table.add_column(
             column.heading,

@@ -1,5 +1,6 @@
 """Runs every case of a trace and reports: a table, JSON, JUnit XML, waveforms."""
 
+import sys
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -110,6 +111,7 @@ def run_trace(
     FaultError
         If a case is not bit-exact; the other cases are run and reported all the same.
     """
+    folder.mkdir(parents=True, exist_ok=True)
     reports: list[CaseReport] = []
     results: list[CaseResult] = []
     faults: list[str] = []
@@ -134,7 +136,14 @@ def run_trace(
         results.append(CaseResult(name=name, seconds=time.monotonic() - started, failure=failure))
         if waves is not None and len(results) == 1:
             _dump(case, config, folder / name, memory, stalls, waves)
-    _print(trace, reports, config_name=config_name, memory=memory)
+    _print(
+        trace,
+        reports,
+        config_name=config_name,
+        memory=memory,
+        # Standard output is the document's then.
+        to_stderr=json_file == "-",
+    )
     document = {
         "unit": "ventaglio",
         "config": config_name,
@@ -213,23 +222,28 @@ def _dump(
 
 
 def _print(
-    trace: Trace, reports: list[CaseReport], *, config_name: str, memory: MemoryModel
+    trace: Trace,
+    reports: list[CaseReport],
+    *,
+    config_name: str,
+    memory: MemoryModel,
+    to_stderr: bool,
 ) -> None:
     columns = [
         Column(heading="projection", numeric=False),
         Column(heading="KxN"),
-        Column(heading="zeros w/x"),
+        Column(heading="zero w/x"),
         Column(heading="products"),
         Column(heading="cycles"),
         Column(heading="roofline"),
-        Column(heading="vs dense"),
+        Column(heading="gain"),
         Column(heading="skipped"),
         Column(heading="conflicts"),
         Column(heading="result", numeric=False),
     ]
     rows = [
         [
-            f"{_short(report.projection)} {report.phase} x{report.tokens}",
+            f"{_short(report.projection)} {report.phase}",
             f"{report.shape[0]}x{report.shape[1]}",
             f"{report.weight_sparsity:.0%}/{report.activation_sparsity:.0%}",
             str(report.products),
@@ -243,11 +257,18 @@ def _print(
         for report in reports
     ]
     origin = trace.metadata.get("origin", "unknown origin")
+    phases = dict.fromkeys((report.phase, report.tokens) for report in reports)
+    tokens = ", ".join(f"{count} {phase} tokens" for phase, count in phases)
     print_table(
         columns,
         rows,
-        title=f"Ventaglio {config_name}, {memory.ports} memory ports, {origin} trace; "
-        "cycles from RTL",
+        title=f"Ventaglio {config_name}, {memory.ports} memory ports; {origin} trace, {tokens}",
+        stream=sys.stderr if to_stderr else sys.stdout,
+    )
+    click.echo(
+        "zero w/x: zeros of weights and activations; roofline: share of the bound by lanes and "
+        "memory;\ngain: over the dense product at full use of the same lanes. Cycles from RTL.",
+        err=to_stderr,
     )
 
 

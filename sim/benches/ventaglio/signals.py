@@ -38,7 +38,7 @@ def signal_groups(config: VentaglioConfig) -> list[Group]:
         Group(
             name="decoder",
             traces=(
-                Trace(path=f"{_UNIT}.decoder.element", radix="dec"),
+                Trace(path=f"{_UNIT}.decoder.done", radix="dec"),
                 Trace(path=f"{_UNIT}.decoder.first_count", radix="dec"),
                 Trace(path=f"{_UNIT}.decoder.second_count", radix="dec"),
                 Trace(path=f"{_UNIT}.decoder.missing_weights"),
