@@ -65,11 +65,8 @@ class Shape:
 
     @property
     def case(self) -> str:
-        """Name in the table."""
-        return (
-            f"{self.element_format.name.lower()} {self.name} K={self.length} "
-            f"U={self.outputs} w={self.width} {self.ports}"
-        )
+        """Name in the table; U is the number of tokens that share a weight row."""
+        return f"{self.element_format.name.lower()} {self.name} U{self.outputs}"
 
     def operand(self, seed: int) -> Operand:
         """Random operand of this shape."""
@@ -89,7 +86,14 @@ class Shape:
 
 
 def shapes(*, quick: bool) -> Iterator[Shape]:
-    """The cases: N:M against the roofline of one port, unstructured against the lanes."""
+    """The cases.
+
+    N:M has K = 256 and one memory port of a beat a cycle, the roofline of which is the measure:
+    two tokens that share rows on tiles 128 wide, or one on tiles 256 wide. Unstructured
+    sparsity, named by its share of zeros, has K = 512, tiles 256 wide and a port for weights
+    and one for indices, so that the lanes are the measure; activations are dense, or have zeros
+    too (``x``).
+    """
     formats = _FORMATS[1:2] if quick else _FORMATS
     for element_format in formats:
         yield Shape(
@@ -121,7 +125,7 @@ def shapes(*, quick: bool) -> Iterator[Shape]:
                 )
         for sparsity in (0.5,) if quick else (0.4, 0.5, 0.6):
             yield Shape(
-                name=f"bitmask {sparsity:.0%} zero",
+                name=f"bitmask {sparsity:.0%}",
                 element_format=element_format,
                 choice=LayoutChoice(layout=Layout.BITMASK),
                 weight_sparsity=sparsity,
@@ -135,7 +139,7 @@ def shapes(*, quick: bool) -> Iterator[Shape]:
             )
         for sparsity in () if quick else (0.4, 0.5, 0.6):
             yield Shape(
-                name=f"bitmask {sparsity:.0%} zero, x {sparsity:.0%} zero",
+                name=f"bitmask {sparsity:.0%}, x {sparsity:.0%}",
                 element_format=element_format,
                 choice=LayoutChoice(layout=Layout.BITMASK),
                 weight_sparsity=sparsity,
