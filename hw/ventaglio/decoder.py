@@ -42,9 +42,9 @@ class Decoder(wiring.Component):
     missing_weights, missing_indices : Out(1)
         A group waits for them.
     length_error : Out(1)
-        The row in ``first`` contradicts its bitmask.
-    element : Out(16)
-        Elements of ``first`` that went into earlier groups.
+        A row contradicts its bitmask.
+    error_row : Out(24); error_element : Out(16)
+        That row, and its first element without a one, or one without an element.
     """
 
     def __init__(self, *, config: VentaglioConfig) -> None:
@@ -70,7 +70,8 @@ class Decoder(wiring.Component):
                 "missing_weights": Out(1),
                 "missing_indices": Out(1),
                 "length_error": Out(1),
-                "element": Out(16),
+                "error_row": Out(24),
+                "error_element": Out(16),
             }
         )
 
@@ -81,11 +82,13 @@ class Decoder(wiring.Component):
         m.submodules.mask = mask = MaskColumns(config=config)
 
         element_log2, lanes = self._geometry(m)
-        done = self.element  # elements of the first row that were taken
+        done = Signal(16)  # elements of the first row that were taken
         first_left = Signal(16)
         second_usable = Signal()
         is_row = Signal()
+        is_marker = Signal()
         m.d.comb += [
+            is_marker.eq(self.first_valid & (self.first.marker != Marker.ROW)),
             is_row.eq(self.first_valid & (self.first.marker == Marker.ROW)),
             first_left.eq(self.first.nnz - done),
             second_usable.eq(self.second_valid & (self.second.marker == Marker.ROW)),
@@ -112,14 +115,13 @@ class Decoder(wiring.Component):
         ]
         count = Signal(range(config.lanes + 1))
         weight_bits = Signal.like(self.weights_level)
-        wrong = Signal()
         m.d.comb += [
             count.eq(first_count + second_count),
             weight_bits.eq(count << element_log2),
             # A bitmask's count stands only once the bits are there.
             self.missing_indices.eq(is_row & (self.indices_level < index_needed)),
-            wrong.eq(is_row & by_mask & ~self.missing_indices & mask.wrong),
-            self.length_error.eq(wrong),
+            mask.level.eq(self.indices_level),
+            mask.at_end.eq(is_marker & by_mask),
             self.missing_weights.eq(
                 is_row & ~self.missing_indices & (self.weights_level < weight_bits)
             ),
@@ -128,7 +130,7 @@ class Decoder(wiring.Component):
         go = Signal()
         step = Signal()
         m.d.comb += [
-            go.eq(is_row & ~self.missing_indices & ~self.missing_weights & ~wrong),
+            go.eq(is_row & ~self.missing_indices & ~self.missing_weights & ~self.length_error),
             step.eq(go & (self.groups.ready | (count == 0))),
             mask.step.eq(step & by_mask),
             fields.step.eq(step & ~by_mask),
@@ -141,6 +143,7 @@ class Decoder(wiring.Component):
             mask.rows_done.eq(first_done + second_done),
             fields.rows_done.eq(first_done + second_done),
         ]
+        self._check_length(m, is_row, done, first_left, second_done, mask)
         with m.If(step):
             m.d.comb += [
                 self.weights_take.eq(weight_bits),
@@ -153,8 +156,9 @@ class Decoder(wiring.Component):
                 m.d.sync += done.eq(second_count)
             with m.Else():
                 m.d.sync += done.eq(done + first_count)
-        self._markers(m, go & (count != 0), mask, fields)
+        self._markers(m, is_marker, go & (count != 0), mask, fields)
         self._group(m, by_mask, mask, fields, count, first_count)
+        m.d.comb += self.groups.payload.element.eq(done)
         return m
 
     def _geometry(self, m: Module) -> tuple[Signal, Signal]:
@@ -176,20 +180,72 @@ class Decoder(wiring.Component):
                                 m.d.comb += lanes.eq(most)
         return element_log2, lanes
 
-    def _markers(
-        self, m: Module, group_valid: Value, mask: MaskColumns, fields: FieldColumns
+    def _check_length(
+        self,
+        m: Module,
+        is_row: Signal,
+        done: Signal,
+        first_left: Signal,
+        second_done: Signal,
+        mask: MaskColumns,
     ) -> None:
-        """Groups carry rows, clears and drains; a plain end goes no further."""
-        is_marker = Signal()
+        """Report the earliest row whose elements and ones contradict each other."""
+        finished_row = Signal(24)  # the row that was finished last, and its elements
+        finished_nnz = Signal(16)
+        with m.If(second_done & (self.pop == 2)):
+            m.d.sync += [finished_row.eq(self.second.k), finished_nnz.eq(self.second.nnz)]
+        with m.Elif(is_row & (self.pop == 1)):
+            m.d.sync += [finished_row.eq(self.first.k), finished_nnz.eq(self.first.nnz)]
+
+        checked = Signal()
+        m.d.comb += checked.eq(mask.at_end | (is_row & ~self.missing_indices))
+        with m.If(checked & (self.operation.index_mode == IndexMode.BITMASK)):
+            with m.If(mask.wrong_before):
+                m.d.comb += [
+                    self.length_error.eq(1),
+                    self.error_row.eq(finished_row),
+                    self.error_element.eq(finished_nnz),
+                ]
+            with m.Elif(is_row & mask.wrong_first):
+                m.d.comb += [
+                    self.length_error.eq(1),
+                    self.error_row.eq(self.first.k),
+                    self.error_element.eq(
+                        done + Mux(mask.first_count < first_left, mask.first_count, first_left)
+                    ),
+                ]
+            with m.Elif(is_row & mask.wrong_second):
+                m.d.comb += [
+                    self.length_error.eq(1),
+                    self.error_row.eq(self.second.k),
+                    self.error_element.eq(self.second.nnz),
+                ]
+
+    def _markers(
+        self,
+        m: Module,
+        is_marker: Signal,
+        group_valid: Value,
+        mask: MaskColumns,
+        fields: FieldColumns,
+    ) -> None:
+        """Groups carry rows, clears and drains; a plain end goes no further.
+
+        Before it passes, what is left of the last row's mask is taken, so that the next
+        operation begins with the beats that were sent for it.
+        """
+        may_pass = Signal()
         passes_group = Signal()
         m.d.comb += [
-            is_marker.eq(self.first_valid & (self.first.marker != Marker.ROW)),
-            passes_group.eq(is_marker & (self.first.marker != Marker.END)),
+            may_pass.eq(is_marker & ~(mask.at_end & (mask.leftover | self.length_error))),
+            passes_group.eq(may_pass & (self.first.marker != Marker.END)),
             self.groups.valid.eq(group_valid | passes_group),
-            self.end_done.eq(is_marker & (self.groups.ready | ~passes_group)),
+            self.end_done.eq(may_pass & (self.groups.ready | ~passes_group)),
             mask.reset.eq(self.end_done),
             fields.reset.eq(self.end_done),
         ]
+        with m.If(mask.at_end):
+            m.d.comb += self.indices_take.eq(mask.consumed)
         with m.If(self.end_done):
             m.d.comb += self.pop.eq(1)
 
@@ -210,7 +266,6 @@ class Decoder(wiring.Component):
             group.weights.eq(self.weights_head),
             group.k[0].eq(self.first.k),
             group.k[1].eq(self.second.k),
-            group.element.eq(self.element),
             group.first_count.eq(first_count),
             group.masks[0].eq(self.first.mask),
             group.masks[1].eq(self.second.mask),

@@ -1,6 +1,6 @@
 """Reads accumulators in order, converts them and packs them into result beats."""
 
-from amaranth import Cat, Module, Mux, Signal
+from amaranth import Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -32,7 +32,7 @@ class Drain(wiring.Component):
     start : In(1); operation : In(OperationConfig)
         Begin; only while not ``busy``.
     abort : In(1)
-        Stop reading. What was read still leaves.
+        Stop reading. Beats that were filled by then still leave, without a last one.
     busy : Out(1)
         Accumulators from ``read_from`` up to ``read_to`` have still to be read.
     active : Out(1)
@@ -73,19 +73,19 @@ class Drain(wiring.Component):
         m.d.comb += [
             remaining.eq(self.read_to - self.read_from),
             self.busy.eq(remaining != 0),
-            self.read.eq(self.busy & (queue.level + flying < _QUEUE_DEPTH)),
+            self.read.eq(self.busy & ~self.abort & (queue.level + flying < _QUEUE_DEPTH)),
             self.read_clear.eq(self.read & operation.clear),
             last.eq(remaining <= config.drain_lanes),
             self.active.eq(self.busy | (flying != 0) | queue.o.valid),
         ]
-        with m.If(self.start):
+        with m.If(self.abort):
+            m.d.sync += self.read_from.eq(self.read_to)
+        with m.Elif(self.start):
             m.d.sync += [
                 operation.eq(self.operation),
                 self.read_from.eq(self.operation.base),
                 self.read_to.eq(self.operation.base + self.operation.count),
             ]
-        with m.Elif(self.abort):
-            m.d.sync += self.read_from.eq(self.read_to)
         with m.Elif(self.read):
             m.d.sync += self.read_from.eq(
                 Mux(last, self.read_to, self.read_from + config.drain_lanes)
@@ -94,7 +94,13 @@ class Drain(wiring.Component):
         m.d.comb += elements.eq(Mux(last, remaining, config.drain_lanes))
         arrives, tag = self._pipeline(m, operation, elements, last)
         m.d.sync += flying.eq(flying + self.read - arrives)
-        self._pack(m, arrives, tag, queue)
+        # A beat that an aborted drain began must not become the head of the next one.
+        aborted = Signal()
+        with m.If(self.abort):
+            m.d.sync += aborted.eq(1)
+        with m.Elif(flying == 0):
+            m.d.sync += aborted.eq(0)
+        self._pack(m, arrives, tag, queue, forget=aborted & (flying == 0))
         wiring.connect(m, queue.o, wiring.flipped(self.results))
         return m
 
@@ -138,7 +144,9 @@ class Drain(wiring.Component):
             valid, tag = delayed, following
         return valid, tag
 
-    def _pack(self, m: Module, arrives: Signal, tag: dict[str, Signal], queue: Queue) -> None:
+    def _pack(
+        self, m: Module, arrives: Signal, tag: dict[str, Signal], queue: Queue, *, forget: Value
+    ) -> None:
         """Collect reads of narrow elements until a beat is full or the drain ends."""
         config = self.config
         place = Signal(range(4))  # reads in the beat so far
@@ -167,7 +175,9 @@ class Drain(wiring.Component):
             queue.i.payload.last.eq(tag["last"]),
             queue.i.valid.eq(arrives & (full | tag["last"])),
         ]
-        with m.If(arrives):
+        with m.If(forget):
+            m.d.sync += [place.eq(0), kept.eq(0), kept_elements.eq(0)]
+        with m.Elif(arrives):
             with m.If(full | tag["last"]):
                 m.d.sync += [place.eq(0), kept.eq(0), kept_elements.eq(0)]
             with m.Else():

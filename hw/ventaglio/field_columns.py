@@ -6,13 +6,13 @@ from amaranth.lib.wiring import In, Out
 
 from fanweave.golden.isa.ventaglio import IndexMode
 from fanweave.golden.ventaglio.config import VentaglioConfig
+from fanweave.hw.reduction import sum_tree
 from fanweave.hw.ventaglio.payloads import OperationConfig
 
 __all__ = ["FieldColumns", "columns_members"]
 
-#: x // n == (x * ceil(4096 / n)) >> 12 for every x < 128 and n <= 32, since the error of the
-#: factor is below 1: x / 4096 < 1 / 32.
-_RECIPROCAL_BITS = 12
+_LARGEST_BLOCK = 32
+_FIELD_BITS = (1, 2, 3, 4, 5, 8, 16)
 
 
 def columns_members(config: VentaglioConfig) -> dict[str, wiring.Member]:
@@ -40,7 +40,9 @@ class FieldColumns(wiring.Component):
     """Reads index fields of one width from the head of the indices.
 
     A group's elements are the first ``first_count`` of the first row and the first
-    ``second_count`` of the second; ``needed`` index bits hold their fields.
+    ``second_count`` of the second; ``needed`` index bits hold their fields. The second row's
+    fields end within a beat's worth of bits, because a buffer that holds more than a beat takes
+    no further one: a group that needed more than that would wait for ever.
 
     Parameters
     ----------
@@ -55,20 +57,18 @@ class FieldColumns(wiring.Component):
 
     def __init__(self, *, config: VentaglioConfig) -> None:
         self.config = config
+        # An ordinal is a place in a block plus elements of a group. With a factor that is too
+        # large by less than 1, x // n == (x * ceil(2 ** bits / n)) >> bits holds as long as
+        # x / 2 ** bits < 1 / n for every ordinal x.
+        self._ordinal_bits = (_LARGEST_BLOCK - 1 + config.lanes).bit_length()
+        self._reciprocal_bits = self._ordinal_bits + (_LARGEST_BLOCK - 1).bit_length()
         super().__init__(columns_members(config))
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.d.comb += [
-            self.first_count.eq(Mux(self.first_left < self.lanes, self.first_left, self.lanes)),
-            self.second_count.eq(
-                Mux(
-                    self.second_left < self.lanes - self.first_count,
-                    self.second_left,
-                    self.lanes - self.first_count,
-                )
-            ),
-        ]
+        m.d.comb += self.first_count.eq(
+            Mux(self.first_left < self.lanes, self.first_left, self.lanes)
+        )
         field_bits, n, block = self._pattern(m)
         phase = Signal(5)  # bits taken of the head's 32-bit word
         padding = self._extent(m, field_bits, phase)
@@ -117,6 +117,9 @@ class FieldColumns(wiring.Component):
             first_done.eq(self.first_count == self.first_left),
             padding.eq(Mux(first_done, -(phase + first_bits), 0)),
             behind_first.eq(first_bits + padding),
+        ]
+        self._count_second(m, field_bits, behind_first)
+        m.d.comb += [
             end.eq(behind_first + self.second_count * field_bits),
             second_done.eq(
                 first_done & self.second_valid & (self.second_count == self.second_left)
@@ -125,6 +128,29 @@ class FieldColumns(wiring.Component):
             self.needed.eq(end + end_padding),
         ]
         return padding
+
+    def _count_second(self, m: Module, field_bits: Signal, behind_first: Signal) -> None:
+        """As many elements of the second row as lanes and index bits allow."""
+        config = self.config
+        free = Signal.like(self.second_count)
+        wanted = Signal.like(self.second_count)
+        fitting = Signal.like(self.second_count, init=config.lanes)
+        m.d.comb += [
+            free.eq(self.lanes - self.first_count),
+            wanted.eq(Mux(self.second_left < free, self.second_left, free)),
+        ]
+        with m.Switch(field_bits):
+            for bits in _FIELD_BITS:
+                elements = min(config.lanes, config.beat_bits // bits)
+                # Two rows' padding is at most 31 bits each.
+                if elements * bits + 62 > config.beat_bits:
+                    with m.Case(bits):
+                        fits = [
+                            behind_first <= config.beat_bits - e * bits
+                            for e in range(1, elements + 1)
+                        ]
+                        m.d.comb += fitting.eq(sum_tree(fits))
+        m.d.comb += self.second_count.eq(Mux(wanted < fitting, wanted, fitting))
 
     def _fields(self, m: Module, field_bits: Signal, padding: Signal) -> list[Signal]:
         """The field of each element."""
@@ -136,7 +162,7 @@ class FieldColumns(wiring.Component):
         for e in range(config.lanes):
             field = Signal(16, name=f"field_{e}")
             with m.Switch(field_bits):
-                for bits in (1, 2, 3, 4, 5, 8, 16):
+                for bits in _FIELD_BITS:
                     if (e + 1) * bits <= config.beat_bits:
                         part = slice(e * bits, (e + 1) * bits)
                         with m.Case(bits):
@@ -148,42 +174,48 @@ class FieldColumns(wiring.Component):
 
     def _columns(self, m: Module, fields: list[Signal], n: Signal, block: Signal) -> None:
         """``block number * m + field``, and the first row's progress."""
-        reciprocal = Signal(_RECIPROCAL_BITS + 1)
+        reciprocal = Signal(self._reciprocal_bits + 1)
         with m.Switch(n):
-            for value in range(1, 33):
+            for value in range(1, _LARGEST_BLOCK + 1):
                 with m.Case(value):
-                    m.d.comb += reciprocal.eq(-(-(1 << _RECIPROCAL_BITS) // value))
+                    m.d.comb += reciprocal.eq(-(-(1 << self._reciprocal_bits) // value))
         place = Signal(5)  # of the first row's next element within its block
-        origin = Signal(16)  # first column of that block
+        origin = Signal(17)  # first column of that block; stays beyond every width once there
 
         def blocks_of(name: str, ordinal: Signal) -> Signal:
-            quotient = Signal(7, name=name)
-            m.d.comb += quotient.eq((ordinal * reciprocal) >> _RECIPROCAL_BITS)
+            quotient = Signal(self._ordinal_bits, name=name)
+            m.d.comb += quotient.eq((ordinal * reciprocal) >> self._reciprocal_bits)
             return quotient
 
         for e, field in enumerate(fields):
             in_second = Signal(name=f"in_second_{e}")
-            ordinal = Signal(7, name=f"ordinal_{e}")
+            ordinal = Signal(self._ordinal_bits, name=f"ordinal_{e}")
             m.d.comb += [
                 in_second.eq(e >= self.first_count),
                 ordinal.eq(Mux(in_second, e - self.first_count, place + e)),
             ]
             block_number = blocks_of(f"block_{e}", ordinal)
-            m.d.comb += self.columns[e].eq(Mux(in_second, 0, origin) + block_number * block + field)
+            column = Signal(17, name=f"column_{e}")
+            m.d.comb += [
+                column.eq(Mux(in_second, 0, origin) + block_number * block + field),
+                self.columns[e].eq(column[:16] | column[16].replicate(16)),
+            ]
 
         # Elements of the row that will be first in the next cycle, from its block's start.
-        next_ordinal = Signal(7)
+        next_ordinal = Signal(self._ordinal_bits)
         m.d.comb += next_ordinal.eq(
             Mux(self.rows_done != 0, self.second_count, place + self.first_count)
         )
         next_block = blocks_of("next_block", next_ordinal)
+        next_origin = Signal.like(origin)
+        m.d.comb += next_origin.eq(Mux(self.rows_done != 0, 0, origin) + next_block * block)
         with m.If(self.step):
             with m.If(self.rows_done == 2):
                 m.d.sync += [place.eq(0), origin.eq(0)]
             with m.Else():
                 m.d.sync += [
                     place.eq(next_ordinal - next_block * n),
-                    origin.eq(Mux(self.rows_done != 0, 0, origin) + next_block * block),
+                    origin.eq(Mux(next_origin[16], 1 << 16, next_origin)),
                 ]
         with m.If(self.reset):
             m.d.sync += [place.eq(0), origin.eq(0)]

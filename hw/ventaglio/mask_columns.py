@@ -2,7 +2,7 @@
 
 from amaranth import Module, Mux, Signal, signed
 from amaranth.lib import wiring
-from amaranth.lib.wiring import Out
+from amaranth.lib.wiring import In, Out
 
 from fanweave.golden.ventaglio.config import VentaglioConfig
 from fanweave.hw.ventaglio.compaction import Compaction
@@ -26,10 +26,17 @@ class MaskColumns(wiring.Component):
     Members
     -------
     The members of `columns_members`, and:
+    level : In
+        Bits in the buffer that ``head`` shows.
+    at_end : In(1)
+        There are no more rows: what is left of the last mask is dropped.
     consumed : Out
         Index bits to drop with the group.
-    wrong : Out(1)
-        Ones and nnz contradict each other.
+    leftover : Out(1)
+        More than the buffer holds is left of the last mask.
+    wrong_before, wrong_first, wrong_second : Out(1)
+        Ones and nnz contradict each other: ones behind the elements of the row that was
+        finished last, or the first row, or the second.
     """
 
     def __init__(self, *, config: VentaglioConfig) -> None:
@@ -37,8 +44,13 @@ class MaskColumns(wiring.Component):
         super().__init__(
             {
                 **columns_members(config),
-                "consumed": Out(range(config.mask_columns + 1)),
-                "wrong": Out(1),
+                "level": In(range(2 * config.beat_bits + 1)),
+                "at_end": In(1),
+                "consumed": Out(range(2 * config.beat_bits + 1)),
+                "leftover": Out(1),
+                "wrong_before": Out(1),
+                "wrong_first": Out(1),
+                "wrong_second": Out(1),
             }
         )
 
@@ -69,7 +81,8 @@ class MaskColumns(wiring.Component):
             full.eq(compaction.total > self.lanes),
             count.eq(Mux(full, self.lanes, compaction.total)),
             last.eq(compaction.positions[(self.lanes - 1)[: (config.lanes - 1).bit_length()]]),
-            self.consumed.eq(Mux(full, last + 1, valid_bits)),
+            self.consumed.eq(Mux(self.at_end, self.level, Mux(full, last + 1, valid_bits))),
+            self.leftover.eq(column + self.level < 0),
         ]
         self._count_rows(m, compaction, count, first_bits)
         self._check(m, compaction, count, column, first_bits)
@@ -85,7 +98,9 @@ class MaskColumns(wiring.Component):
                 m.d.comb += behind.eq(pitch)
             with m.Case(2):
                 m.d.comb += behind.eq(pitch << 1)
-        with m.If(self.step):
+        with m.If(self.at_end):
+            m.d.sync += column.eq(column + self.consumed)
+        with m.Elif(self.step):
             m.d.sync += column.eq(column + self.consumed - behind)
         with m.If(self.reset):
             m.d.sync += column.eq(0)
@@ -112,14 +127,15 @@ class MaskColumns(wiring.Component):
         first_bits: Signal,
     ) -> None:
         """Contradictions: ones before the row, too many, or too few at the row's end."""
-        before = Signal()
         too_many = Signal()
         too_few = Signal()
         m.d.comb += [
-            before.eq((count != 0) & (column + compaction.positions[0] < 0)),
-            too_many.eq(
-                (self.first_count > self.first_left) | (self.second_count > self.second_left)
-            ),
+            too_many.eq(self.first_count > self.first_left),
             too_few.eq((self.consumed >= first_bits) & (self.first_count < self.first_left)),
-            self.wrong.eq(before | too_many | too_few),
+            self.wrong_first.eq(too_many | too_few),
+            self.wrong_second.eq(self.second_count > self.second_left),
         ]
+        with m.If(self.at_end):
+            m.d.comb += self.wrong_before.eq(self.head.any())
+        with m.Else():
+            m.d.comb += self.wrong_before.eq((count != 0) & (column + compaction.positions[0] < 0))

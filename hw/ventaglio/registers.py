@@ -182,15 +182,15 @@ class Registers(wiring.Component):
                 m.d.comb += refusal.eq(ErrorCause.ILLEGAL_OPERATION)
 
     def _errors(self, m: Module, start: Signal, refusal: Signal, clear: Signal) -> None:
-        """Keep the first error until it is cleared."""
+        """Keep the first error until it is cleared; one that comes with the clear is the next."""
         self._cause = Signal(4, name="error_cause")
         self._row = Signal(32, name="error_row")
         self._element = Signal(32, name="error_element")
         with m.If(clear):
             m.d.sync += [
-                self._cause.eq(ErrorCause.NONE),
-                self._row.eq(0),
-                self._element.eq(0),
+                self._cause.eq(self.error.cause),
+                self._row.eq(self.error.row),
+                self._element.eq(self.error.element),
                 self.halted.eq(0),
             ]
         with m.Elif((self._cause == ErrorCause.NONE) & (self.error.cause != ErrorCause.NONE)):

@@ -255,10 +255,11 @@ class Ventaglio(wiring.Component):
             progress.eq(
                 issued
                 | drain.read
+                | (self._scatter.bank_valid & self._scatter.bank_ready).any()
                 | lanes.marker_done
                 | Cat(port.valid & port.ready for port in streams).any()
             ),
-            timed_out.eq(quiet == registers.timeout),
+            timed_out.eq(self.busy & ~progress & (quiet >= registers.timeout)),
         ]
         with m.If(progress | ~self.busy | registers.halted):
             m.d.sync += quiet.eq(0)
@@ -269,8 +270,8 @@ class Ventaglio(wiring.Component):
         with m.If(decoder.length_error):
             m.d.comb += [
                 registers.error.cause.eq(ErrorCause.LENGTH),
-                registers.error.row.eq(self._row_buffer.first.k),
-                registers.error.element.eq(decoder.element),
+                registers.error.row.eq(decoder.error_row),
+                registers.error.element.eq(decoder.error_element),
             ]
         with m.Elif(timed_out):
             m.d.comb += registers.error.cause.eq(ErrorCause.TIMEOUT)
