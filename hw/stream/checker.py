@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 __all__ = ["StreamChecker", "Violation"]
 
 
-class Violation(enum.Enum, shape=2):  # type: ignore[call-arg]
+class Violation(enum.Enum, shape=2):
     """Which rule of the stream protocol was broken first."""
 
     NONE = 0
