@@ -12,7 +12,7 @@ from fanweave.golden.errors import InputError
 from fanweave.sim.report.files import check_output, write_text
 from fanweave.sim.runner.toolchain import build_root
 from fanweave.sim.waves.svg import Timebase, draw_svg
-from fanweave.sim.waves.vcd_reader import Header, Signal, read_header, read_waveform
+from fanweave.sim.waves.vcd_reader import Header, Signal, read_header, read_waveform, rising_edges
 
 __all__ = ["newest_dump", "parse_window", "waves"]
 
@@ -134,11 +134,11 @@ def _picture(
     clock = header.clock()
     timebase = _timebase(path, clock)
     unit = "cycles" if clock is not None else header.timescale
-    start, stop = span or (None, None)
-    if start is None:
-        first = read_waveform(path, chosen).start
-        start = max(int(timebase.cycle(first)), 0)
-        stop = start + _DRAWN_CYCLES
+    if span is None:
+        edges = [] if clock is None else rising_edges(path, clock.path, count=1)
+        first = int(timebase.cycle(edges[0])) if edges else 0
+        span = (first, first + _DRAWN_CYCLES if edges else None)
+    start, stop = span
     waveform = read_waveform(
         path,
         chosen,
@@ -150,13 +150,12 @@ def _picture(
 
 
 def _timebase(path: Path, clock: Signal | None) -> Timebase:
-    """Measure the period from the clock's rising edges; without one, times stay times."""
+    """Measure the period from the clock's first rising edges; without one, times stay times."""
     if clock is None:
         return Timebase()
-    changes = read_waveform(path, [clock.path]).changes[clock.path]
-    rises = [time for time, value in changes if value == 1]
+    rises = rising_edges(path, clock.path, count=3)
     if len(rises) < 2:
         return Timebase()
-    # A dump may begin within a cycle, so the first two changes say nothing.
+    # A dump may begin within a cycle, so the first change says nothing.
     period = rises[-1] - rises[-2]
     return Timebase(period=period, origin=rises[-1] % period)

@@ -7,13 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-from vcd.reader import Token, TokenKind, VCDParseError, tokenize
-
 from fanweave.golden.errors import InputError
 
-__all__ = ["Header", "Signal", "Waveform", "read_header", "read_waveform"]
+__all__ = ["Header", "Signal", "Waveform", "read_header", "read_waveform", "rising_edges"]
 
-_CHANGES = (TokenKind.CHANGE_SCALAR, TokenKind.CHANGE_VECTOR, TokenKind.CHANGE_REAL)
+Value = int | float | str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +77,7 @@ class Waveform:
     header: Header
     start: int
     stop: int
-    changes: dict[str, list[tuple[int, int | float | str]]] = field(repr=False)
+    changes: dict[str, list[tuple[int, Value]]] = field(repr=False)
 
 
 def read_header(path: Path | str) -> Header:
@@ -91,8 +89,7 @@ def read_header(path: Path | str) -> Header:
         If the file does not exist or is not a VCD.
     """
     with open_dump(path) as stream:
-        header, _ = _split(path, stream)
-        return header
+        return _read_declarations(path, stream)
 
 
 def read_waveform(
@@ -120,14 +117,35 @@ def read_waveform(
         lies between the times.
     """
     with open_dump(path) as stream:
-        header, tokens = _split(path, stream)
-        wanted: dict[str, list[str]] = {}
+        header = _read_declarations(path, stream)
+        wanted: dict[bytes, list[str]] = {}
         for name in paths:
             signal = header.find(name)
             if signal is None:
                 raise InputError(f"waveform {path} has no signal {name!r}")
-            wanted.setdefault(signal.code, []).append(name)
-        return _collect(path, header, tokens, wanted, start, stop)
+            wanted.setdefault(signal.code.encode(), []).append(name)
+        return _collect(path, header, _values(path, stream, wanted), wanted, start, stop)
+
+
+def rising_edges(path: Path | str, name: str, *, count: int) -> list[int]:
+    """Return the times of the first `count` rising edges of a wire, or of fewer if that is all.
+
+    Raises
+    ------
+    InputError
+        As `read_waveform`.
+    """
+    edges: list[int] = []
+    with open_dump(path) as stream:
+        signal = _read_declarations(path, stream).find(name)
+        if signal is None:
+            raise InputError(f"waveform {path} has no signal {name!r}")
+        for now, code, value in _values(path, stream, {signal.code.encode()}):
+            if code is not None and value == 1:
+                edges.append(now)
+                if len(edges) == count:
+                    break
+    return edges
 
 
 def open_dump(path: Path | str) -> BinaryIO:
@@ -137,11 +155,11 @@ def open_dump(path: Path | str) -> BinaryIO:
     return open(path, "rb")
 
 
-def _split(path: Path | str, stream: BinaryIO) -> tuple[Header, Iterator[Token]]:
-    """Parse the declarations; return them and the tokens of the values.
+def _read_declarations(path: Path | str, stream: BinaryIO) -> Header:
+    """Parse the declarations and leave the stream behind them.
 
-    The declarations are parsed here: Verilator writes names such as ``$1`` (which Amaranth gives
-    to intermediate results) without the escape that the parser of pyvcd insists on.
+    The parser of pyvcd is not used: Verilator writes names such as ``$1`` (which Amaranth gives
+    to intermediate results) without the escape that it insists on, and dumps are too long for it.
     """
     signals: list[Signal] = []
     scopes: list[str] = []
@@ -155,8 +173,7 @@ def _split(path: Path | str, stream: BinaryIO) -> tuple[Header, Iterator[Token]]
             timescale = re.sub(r"(\d)(\D)", r"\1 \2", "".join(words))
         elif keyword == "$var":
             signals.append(_signal(path, words, scopes))
-    header = Header(signals=tuple(signals), timescale=timescale)
-    return header, _checked(path, tokenize(stream))
+    return Header(signals=tuple(signals), timescale=timescale)
 
 
 def _declarations(path: Path | str, stream: BinaryIO) -> Iterator[tuple[str, list[str]]]:
@@ -194,53 +211,76 @@ def _signal(path: Path | str, words: list[str], scopes: list[str]) -> Signal:
         raise InputError(f"waveform {path}: bad declaration $var {' '.join(words)}") from error
 
 
-def _checked(path: Path | str, tokens: Iterator[Token]) -> Iterator[Token]:
+_Change = tuple[int, bytes | None, Value]
+
+
+def _values(path: Path | str, stream: BinaryIO, wanted: Collection[bytes]) -> Iterator[_Change]:
+    """Yield (time, code, value) for the wanted codes, and (time, None, 0) for each new time."""
+    now = 0
+    for line in stream:
+        kind = line[:1]
+        if kind in b"01xXzZ":
+            code = line[1:].rstrip()
+            if code in wanted:
+                yield now, code, int(kind) if kind in b"01" else kind.decode()
+        elif kind in b"bBrRsS":
+            text, _, code = line[1:].rstrip().rpartition(b" ")
+            if code in wanted:
+                yield now, code, _vector(path, kind, text)
+        elif kind == b"#":
+            try:
+                now = int(line[1:])
+            except ValueError:
+                raise _damaged(path, line) from None
+            yield now, None, 0
+        elif kind != b"$" and line.strip():
+            raise _damaged(path, line)
+
+
+def _vector(path: Path | str, kind: bytes, text: bytes) -> Value:
     try:
-        yield from tokens
-    except (VCDParseError, UnicodeDecodeError, ValueError) as error:
-        raise InputError(f"waveform {path} is not a VCD file, or is damaged: {error}") from error
+        if kind in b"rR":
+            return float(text)
+        if kind in b"bB" and not text.strip(b"01"):
+            return int(text, 2)
+        return text.decode("ascii")
+    except ValueError:
+        raise _damaged(path, kind + text) from None
+
+
+def _damaged(path: Path | str, line: bytes) -> InputError:
+    text = line[:40].decode("ascii", errors="replace").strip()
+    return InputError(f"waveform {path} is not a VCD file, or is damaged: it has {text!r}")
 
 
 def _collect(
     path: Path | str,
     header: Header,
-    tokens: Iterator[Token],
-    wanted: dict[str, list[str]],
+    values: Iterator[_Change],
+    wanted: dict[bytes, list[str]],
     start: int,
     stop: int | None,
 ) -> Waveform:
-    changes: dict[str, list[tuple[int, int | float | str]]] = {
+    changes: dict[str, list[tuple[int, Value]]] = {
         name: [] for name in itertools.chain.from_iterable(wanted.values())
     }
-    now = last = 0
+    last = 0
     first: int | None = None
-    for token in tokens:
-        if token.kind is TokenKind.CHANGE_TIME:
-            now = token.time_change
+    for now, code, value in values:
+        if code is None:
             first = now if first is None else first
             if stop is not None and now > stop:
                 last = stop
                 break
             last = now
-        elif token.kind in _CHANGES:
-            change = token.data
-            for name in wanted.get(change.id_code, ()):
-                known = changes[name]
-                if now <= start:
-                    known.clear()
-                known.append((max(now, start), _value(change.value)))
+            continue
+        for name in wanted[code]:
+            known = changes[name]
+            if now <= start:
+                known.clear()
+            known.append((max(now, start), value))
     end = last if stop is None else stop
     if first is None or last < start or first > end:
         span = "is empty" if first is None else f"has no values from {start} to {end}"
         raise InputError(f"waveform {path} {span} ({header.timescale}); it begins at {first}")
-    return Waveform(
-        header=header,
-        start=max(start, first),
-        stop=last,
-        changes=changes,
-    )
-
-
-def _value(value: int | float | str) -> int | float | str:
-    """Return scalar values as integers, as vectors already are."""
-    return int(value) if value in ("0", "1") else value
+    return Waveform(header=header, start=max(start, first), stop=last, changes=changes)

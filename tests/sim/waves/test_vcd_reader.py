@@ -69,7 +69,7 @@ def test_a_file_that_is_no_vcd_is_refused(tmp_path, content, message):
 
 
 def test_damage_within_the_values_is_refused(dump):
-    dump.write_text(dump.read_text() + "\n#garbage\n")
+    dump.write_text(dump.read_text() + "\ngarbage\n")
     with pytest.raises(InputError, match="is not a VCD file, or is damaged"):
         read_waveform(dump, ["top.clk"])
 
