@@ -12,7 +12,7 @@ from fanweave.golden.ventaglio.config import VentaglioConfig
 from fanweave.golden.ventaglio.cycles import MemoryModel
 from fanweave.sim.benches.ventaglio.cases import Case, bound_cycles, cut
 from fanweave.sim.benches.ventaglio.run import Outcome, Stalls, simulate
-from fanweave.sim.benches.ventaglio.settings import RESET_CYCLES
+from fanweave.sim.benches.ventaglio.settings import DUMP_OFFSET
 from fanweave.sim.benches.ventaglio.signals import write_save_file
 from fanweave.sim.benches.ventaglio.verify import verify
 from fanweave.sim.report.files import write_json
@@ -205,8 +205,8 @@ def _dump(
     start, stop = waves
     window = WaveWindow(
         file=folder / "waves" / "window.vcd",
-        start=start + RESET_CYCLES,
-        stop=None if stop is None else stop + RESET_CYCLES,
+        start=start + DUMP_OFFSET,
+        stop=None if stop is None else stop + DUMP_OFFSET,
     )
     simulate(
         case.workload,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from fanweave.golden.ventaglio.config import VentaglioConfig
 from fanweave.sim.benches.ventaglio.settings import STREAMS
-from fanweave.sim.waves.gtkw import Group, Trace, stream_group, write_gtkw
+from fanweave.sim.waves.gtkw import Group, Trace, write_gtkw
 
 __all__ = ["signal_groups", "write_save_file"]
 
@@ -21,11 +21,13 @@ def signal_groups(config: VentaglioConfig) -> list[Group]:
         traces=(
             Trace(path=f"{_TOP}.clk"),
             Trace(path=f"{_TOP}.cycles", radix="dec"),
-            Trace(path=f"{_UNIT}.busy"),
+            Trace(path=f"{_TOP}.busy"),
             Trace(path=f"{_TOP}.violations", radix="bin"),
         ),
     )
-    streams = [stream_group(name, f"{_UNIT}.{name}") for name in STREAMS]
+    # The checkers watch exactly the streams of the unit; in the unit's own scope, signals of its
+    # blocks have the same names.
+    streams = [_stream(name, f"{_TOP}.{name}_checker") for name in STREAMS]
     stages = [
         Group(
             name="sequencer",
@@ -72,6 +74,17 @@ def signal_groups(config: VentaglioConfig) -> list[Group]:
         ),
     ]
     return [overview, *streams, *stages]
+
+
+def _stream(name: str, checker: str) -> Group:
+    return Group(
+        name=name,
+        traces=(
+            Trace(path=f"{checker}.valid", alias="valid"),
+            Trace(path=f"{checker}.ready", alias="ready"),
+            Trace(path=f"{checker}.payload*"),
+        ),
+    )
 
 
 def write_save_file(

@@ -12,7 +12,7 @@ from fanweave.golden.ventaglio.config import VentaglioConfig
 from fanweave.golden.ventaglio.cycles import MemoryModel
 from fanweave.golden.ventaglio.workload import Workload
 from fanweave.sim.benches.ventaglio.run import Outcome, Stalls, result_bits, simulate
-from fanweave.sim.benches.ventaglio.settings import RESET_CYCLES
+from fanweave.sim.benches.ventaglio.settings import DUMP_OFFSET
 from fanweave.sim.benches.ventaglio.signals import write_save_file
 from fanweave.sim.runner.cocotb_run import WaveWindow
 from fanweave.sim.waves.expected import Observation, write_expected
@@ -154,7 +154,7 @@ def record_mismatch(
     seed: int,
 ) -> Path:
     """Run again with waves around the mismatch; returns the GTKWave save file."""
-    offset = RESET_CYCLES
+    offset = DUMP_OFFSET
     start = max(mismatch.cycle + offset - _BEFORE, 0)
     window = WaveWindow(
         file=folder / "window.vcd", start=start, stop=mismatch.cycle + offset + _AFTER

@@ -8,7 +8,7 @@ from fanweave.golden.ventaglio.cycles import MemoryModel, count_cycles
 from fanweave.sim.benches.ventaglio.cases import bound_cycles, cut
 from fanweave.sim.benches.ventaglio.run import Stalls, simulate
 from fanweave.sim.benches.ventaglio.verify import verify
-from fanweave.sim.waves.vcd_reader import read_header
+from fanweave.sim.waves.vcd_reader import read_header, read_waveform
 from fanweave.sw.traces.trace import Trace
 
 CONFIG = preset("tiny")
@@ -38,8 +38,13 @@ def test_mismatch_names_the_element_and_leaves_waves(case, tmp_path):
     assert f"expected {wrong[1, 40]:#010x}, got {expected[1, 40]:#010x}, at cycle" in message
     cycle = int(message.split("at cycle ")[1].split()[0])
     save = (tmp_path / "mismatch" / "window.gtkw").read_text()
-    # The marker stands at the cycle, counted from the first edge, ten units each.
-    assert f" {(cycle + 3) * 10} " in save
+    # The marker stands where the dump shows the bench in that cycle.
+    marker = int(save.split("\n*")[1].split()[1])
+    shown = read_waveform(tmp_path / "mismatch" / "window.vcd", ["ventaglio_bench.cycles"])
+    seen = [value for time, value in shown.changes["ventaglio_bench.cycles"] if time <= marker + 5]
+    assert seen[-1] == cycle
+    assert "ventaglio_bench.weights_checker.valid" in save
+    assert "Not in this dump" not in save
     header = read_header(tmp_path / "mismatch" / "expected.vcd")
     assert any(signal.path.startswith("differs.") for signal in header.signals)
 
