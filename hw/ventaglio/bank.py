@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from fanweave.golden.ventaglio.config import VentaglioConfig
 from fanweave.hw.fp.accumulator import Accumulator
-from fanweave.hw.ventaglio.payloads import routed_product_layout
+from fanweave.hw.ventaglio.payloads import entry_shape, routed_product_layout
 
 __all__ = ["Bank"]
 
@@ -51,7 +51,7 @@ class Bank(wiring.Component):
                 "idle": Out(1),
                 "hazard": Out(1),
                 "clear": In(1),
-                "read_entry": In(range(config.entries)),
+                "read_entry": In(entry_shape(config)),
                 "read_data": Out(32),
                 "read_clear": In(1),
             }
@@ -114,7 +114,7 @@ class Bank(wiring.Component):
         valid, at = start, entry
         for i in range(self.config.accumulate_latency - 1):
             next_valid = Signal(name=f"flying_{i}")
-            next_at = Signal(range(self.config.entries), name=f"flying_entry_{i}")
+            next_at = Signal(entry_shape(self.config), name=f"flying_entry_{i}")
             m.d.sync += [next_valid.eq(valid), next_at.eq(at)]
             stages.append((next_valid, next_at))
             valid, at = next_valid, next_at

@@ -1,6 +1,6 @@
 """Scatter window and crossbar: products find their banks, oldest first."""
 
-from amaranth import Array, Cat, Module, Mux, Signal
+from amaranth import Array, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -64,8 +64,9 @@ class Scatter(wiring.Component):
         ]
         self._multiply = [Signal(name=f"multiply_{i}") for i in slots]
         self._integer = [Signal(name=f"integer_{i}") for i in slots]
-        self._oldest = Signal(range(config.window))
-        self._next = Signal(range(config.window))  # the slot that is filled next
+        self._slot_shape = range(max(config.window, 2))  # no signal without bits
+        self._oldest = Signal(self._slot_shape)
+        self._next = Signal(self._slot_shape)  # the slot that is filled next
         count = Signal(range(config.window + 1))
 
         leaving, grants = self._arbitrate(m)
@@ -81,11 +82,15 @@ class Scatter(wiring.Component):
         ]
         m.d.sync += [
             count.eq(count + accepted - frees),
-            self._oldest.eq(self._oldest + frees),
-            self._next.eq(self._next + accepted),
+            self._oldest.eq(self._wrap(self._oldest + frees)),
+            self._next.eq(self._wrap(self._next + accepted)),
         ]
         self._fill(m, left, accepted)
         return m
+
+    def _wrap(self, number: Value) -> Value:
+        """Number of a slot, counted round the ring."""
+        return number & (self.config.window - 1)
 
     def _fill(self, m: Module, left: list, accepted: Signal) -> None:
         """Drop what leaves, and write an accepted group into its slot."""
@@ -133,8 +138,8 @@ class Scatter(wiring.Component):
         config = self.config
         wishes = []
         for age in range(config.window):
-            slot = Signal(range(config.window), name=f"slot_of_age_{age}")
-            m.d.comb += slot.eq(self._oldest + age)
+            slot = Signal(self._slot_shape, name=f"slot_of_age_{age}")
+            m.d.comb += slot.eq(self._wrap(self._oldest + age))
             pending = Array(self._pending)[slot]
             for lane in range(config.lanes):
                 wish = Signal(config.banks, name=f"aged_wish_{age}_{lane}")
@@ -163,8 +168,8 @@ class Scatter(wiring.Component):
         leaving = []
         for i in range(config.window):
             lanes = Signal(config.lanes, name=f"leaving_{i}")
-            age = Signal(range(config.window), name=f"age_{i}")
-            m.d.comb += [age.eq(i - self._oldest), lanes.eq(Array(aged_leaving)[age])]
+            age = Signal(self._slot_shape, name=f"age_{i}")
+            m.d.comb += [age.eq(self._wrap(i - self._oldest)), lanes.eq(Array(aged_leaving)[age])]
             leaving.append(lanes)
         return leaving, grants
 
@@ -184,10 +189,10 @@ class Scatter(wiring.Component):
         self._winners = []
         for bank in range(config.banks):
             winner = Signal(len(planes), name=f"winner_{bank}")
-            slot = Signal(range(config.window), name=f"winner_slot_{bank}")
+            slot = Signal(self._slot_shape, name=f"winner_slot_{bank}")
             position = Cat(plane[bank] for plane in planes)
             m.d.comb += [
-                slot.eq(position[lane_bits:] + self._oldest),
+                slot.eq(self._wrap(position[lane_bits:] + self._oldest)),
                 winner.eq(Cat(position[:lane_bits], slot)),
             ]
             self._winners.append((winner, slot))

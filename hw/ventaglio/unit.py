@@ -23,6 +23,7 @@ from fanweave.hw.ventaglio.payloads import (
     RowRequest,
     activations_layout,
     described_row_layout,
+    entry_shape,
     pending_row_layout,
     results_layout,
 )
@@ -198,13 +199,15 @@ class Ventaglio(wiring.Component):
         self._settled = settled
         # A drain's lanes read neighbouring banks at one entry.
         groups = config.banks // config.drain_lanes
-        entry = Signal(range(config.entries))
-        group = Signal(range(groups))
+        entry = Signal(entry_shape(config))
+        group = Signal(range(max(groups, 2)))
         lane_bits = (config.drain_lanes - 1).bit_length()
         bank_bits = (config.banks - 1).bit_length()
         m.d.comb += [
             # `VentaglioConfig.bank_of` turns each further entry by one group.
-            group.eq(drain.read_from[lane_bits:bank_bits] - drain.read_from[bank_bits:]),
+            group.eq(
+                (drain.read_from[lane_bits:bank_bits] - drain.read_from[bank_bits:]) & (groups - 1)
+            ),
             entry.eq(drain.read_from[bank_bits:]),
         ]
         for i, bank in enumerate(banks):
