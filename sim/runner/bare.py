@@ -43,11 +43,11 @@ int main(int argc, char** argv) {
         top->eval();
         context->timeInc(5);
     };
+@INPUTS@
     @RESET@ = 1;
     for (int i = 0; i < 2; ++i) { edge(0); edge(1); }
     edge(0);
     @RESET@ = 0;
-@INPUTS@
     const auto start = std::chrono::steady_clock::now();
     for (; cycles < limit && !context->gotFinish() && !(@UNTIL@); ++cycles) { edge(1); edge(0); }
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
@@ -80,7 +80,7 @@ def run_bare(
     plusargs: Mapping[str, object] | None = None,
     folder: Path | None = None,
 ) -> BareResult:
-    """Reset a design, set some inputs once, and toggle its clock.
+    """Set some inputs once, reset a design, and toggle its clock.
 
     Parameters
     ----------

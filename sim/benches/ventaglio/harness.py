@@ -1,6 +1,6 @@
 """The unit with everything around it in RTL, so that Python only starts a run and waits."""
 
-from amaranth import ClockSignal, Instance, Module, Signal, Value
+from amaranth import ClockDomain, ClockSignal, Instance, Module, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -21,6 +21,17 @@ from fanweave.sim.benches.ventaglio.settings import (
 
 __all__ = ["Harness"]
 
+#: Ports that hold still during a run.
+_SETTINGS = (
+    "command_count",
+    "activation_count",
+    "latency",
+    "shared_port",
+    "stall_probability",
+    "stall_seed",
+    "cycle_limit",
+)
+
 
 class Harness(wiring.Component):
     """Plays a program, answers fetches, and logs results with their cycles.
@@ -32,6 +43,8 @@ class Harness(wiring.Component):
 
     Members
     -------
+    clk, rst : In(1)
+        Clock and synchronous reset; the reset takes effect an edge later.
     command_count, activation_count : In(32)
         What the memories hold.
     latency, shared_port : In
@@ -54,6 +67,8 @@ class Harness(wiring.Component):
         self.config = config
         super().__init__(
             {
+                "clk": In(1),
+                "rst": In(1),
                 "command_count": In(32),
                 "activation_count": In(32),
                 "latency": In(16),
@@ -73,19 +88,21 @@ class Harness(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         config = self.config
+        self._clock_and_reset(m)
+        self._settings = {name: self._sampled(m, name) for name in _SETTINGS}
         m.submodules.unit = unit = Ventaglio(config=config)
         m.submodules.fetcher = fetcher = Fetcher(
             config=config, row_depth=ROW_DEPTH, beat_depth=BEAT_DEPTH
         )
         commands, commands_left = self._player(
-            m, "commands", Command, COMMAND_DEPTH, self.command_count, element_bits=64
+            m, "commands", Command, COMMAND_DEPTH, self._settings["command_count"], element_bits=64
         )
         activations, _ = self._player(
             m,
             "activations",
             activations_layout(config),
             ACTIVATION_DEPTH,
-            self.activation_count,
+            self._settings["activation_count"],
             element_bits=32 * config.max_outputs,
         )
         for name in ("rows", "weights", "indices"):
@@ -97,13 +114,31 @@ class Harness(wiring.Component):
         self._link(m, "results", unit.results, results)
         self._log(m, results)
         m.d.comb += [
-            fetcher.latency.eq(self.latency),
-            fetcher.shared_port.eq(self.shared_port),
+            fetcher.latency.eq(self._settings["latency"]),
+            fetcher.shared_port.eq(self._settings["shared_port"]),
             unit.read_address.eq(self.read_address),
             self.read_data.eq(unit.read_data),
         ]
         self._finish(m, unit, commands_left)
         return m
+
+    def _clock_and_reset(self, m: Module) -> None:
+        """Register the reset: Amaranth's Verilog feeds it to the logic before each register.
+
+        Verilator evaluates whatever an input port reaches without a register again at each edge
+        of the clock, which here would be the whole design.
+        """
+        m.domains.port = port = ClockDomain(reset_less=True)
+        m.domains.sync = sync = ClockDomain()
+        reset = Signal(init=1)
+        m.d.port += reset.eq(self.rst)
+        m.d.comb += [port.clk.eq(self.clk), sync.clk.eq(self.clk), sync.rst.eq(reset)]
+
+    def _sampled(self, m: Module, name: str) -> Signal:
+        """A port behind a register, for the same reason; it is sampled during reset as well."""
+        sampled = Signal.like(getattr(self, name), name=f"sampled_{name}")
+        m.d.port += sampled.eq(getattr(self, name))
+        return sampled
 
     def _player(
         self, m: Module, name: str, shape: object, depth: int, count: Value, *, element_bits: int
@@ -141,8 +176,8 @@ class Harness(wiring.Component):
             sink.payload.eq(stall.o.payload),
             sink.valid.eq(stall.o.valid),
             stall.o.ready.eq(sink.ready),
-            stall.probability.eq(self.stall_probability),
-            stall.seed_value.eq(self.stall_seed),
+            stall.probability.eq(self._settings["stall_probability"]),
+            stall.seed_value.eq(self._settings["stall_seed"]),
             stall.seed_load.eq(~started),
             self.violations[number].eq(checker.violation | before.violation),
         ]
@@ -167,7 +202,7 @@ class Harness(wiring.Component):
         over = Signal()
         m.d.comb += [
             over.eq((commands_left == 0) & ~unit.busy),
-            self.expired.eq(self.cycles == self.cycle_limit),
+            self.expired.eq(self.cycles == self._settings["cycle_limit"]),
         ]
         with m.If(~self.done & ~(over | self.expired)):
             m.d.sync += self.cycles.eq(self.cycles + 1)
