@@ -173,6 +173,7 @@ class Drain(wiring.Component):
             queue.i.payload.data.eq(beat),
             queue.i.payload.elements.eq(kept_elements + tag["elements"]),
             queue.i.payload.last.eq(tag["last"]),
+            queue.i.payload.element_bytes.eq(tag["element_bytes"]),
             queue.i.valid.eq(arrives & (full | tag["last"])),
         ]
         with m.If(forget):

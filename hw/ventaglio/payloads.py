@@ -14,6 +14,7 @@ __all__ = [
     "RowRequest",
     "activations_layout",
     "described_row_layout",
+    "entry_shape",
     "group_layout",
     "pending_row_layout",
     "products_layout",
@@ -125,9 +126,16 @@ def group_layout(config: VentaglioConfig) -> data.StructLayout:
     )
 
 
+def entry_shape(config: VentaglioConfig) -> range:
+    """Place of an accumulator within its bank; one bit if there is only one, as signals without
+    bits have no meaning in Verilog.
+    """
+    return range(max(config.entries, 2))
+
+
 def routed_product_layout(config: VentaglioConfig) -> data.StructLayout:
     """A product and its place within its bank."""
-    return data.StructLayout({"product": Product, "entry": range(config.entries)})
+    return data.StructLayout({"product": Product, "entry": entry_shape(config)})
 
 
 def products_layout(config: VentaglioConfig) -> data.StructLayout:
@@ -144,7 +152,12 @@ def products_layout(config: VentaglioConfig) -> data.StructLayout:
 
 
 def results_layout(config: VentaglioConfig) -> data.StructLayout:
-    """A beat of results."""
+    """A beat of results; ``element_bytes`` is the width of its elements, 1, 2 or 4."""
     return data.StructLayout(
-        {"data": unsigned(config.beat_bits), "elements": unsigned(8), "last": unsigned(1)}
+        {
+            "data": unsigned(config.beat_bits),
+            "elements": unsigned(8),
+            "last": unsigned(1),
+            "element_bytes": unsigned(3),
+        }
     )
