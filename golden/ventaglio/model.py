@@ -176,7 +176,7 @@ class Ventaglio:
             halt = ErrorState(ErrorCause.TIMEOUT, halted=True)
         if rows.ones is not None:
             nnz = np.diff(rows.indptr)
-            contradicts = np.asarray(rows.ones != nnz)
+            contradicts: np.ndarray = np.not_equal(rows.ones, nnz)
             wrong = np.flatnonzero(fetched & contradicts[:length])
             if wrong.size:
                 length = int(wrong[0])

@@ -52,13 +52,14 @@ class WaveWindow:
 
 @dataclass(frozen=True, kw_only=True)
 class TestOutcome:
-    """What became of one cocotb test."""
+    """What became of one cocotb test; `seconds` is the wall time from its start to its end."""
 
     __test__ = False  # not for pytest
 
     name: str
     passed: bool
     message: str
+    seconds: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -252,6 +253,11 @@ def _read_outcomes(results_xml: Path) -> tuple[TestOutcome, ...]:
         if fault is not None:
             message = fault.get("message") or fault.get("error_msg") or (fault.text or "").strip()
         outcomes.append(
-            TestOutcome(name=case.get("name", ""), passed=fault is None, message=message)
+            TestOutcome(
+                name=case.get("name", ""),
+                passed=fault is None,
+                message=message,
+                seconds=float(case.get("time", "nan")),
+            )
         )
     return tuple(outcomes)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from rich.console import Console
 from rich.progress import Progress
 
 from fanweave.golden.errors import InputError
@@ -185,7 +186,9 @@ def read_calibration(tokenizer: Tokenizer, path: Path | None, count: int) -> lis
 
 def prune_with_progress(model: Llama, tokens: list[int], pruning: Pruning) -> Llama:
     """:func:`prune` with a bar on the terminal."""
-    with Progress(transient=True) as progress:
+    console = Console(stderr=True)
+    # Into a file or a pipe a bar would only write blank lines.
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task(f"pruning ({pruning.label})", total=model.config.layers)
         return prune(model, tokens, pruning, lambda layer: progress.update(task, advance=1))
 

@@ -17,7 +17,15 @@ from fanweave.sim.benches.ventaglio.images import ResultLog, read_results, write
 from fanweave.sim.benches.ventaglio.settings import STREAMS
 from fanweave.sim.runner.cocotb_run import RunResult, WaveWindow, run
 
-__all__ = ["MemoryModel", "Outcome", "Stalls", "result_bits", "results_of", "simulate"]
+__all__ = [
+    "MemoryModel",
+    "Outcome",
+    "Stalls",
+    "port_settings",
+    "result_bits",
+    "results_of",
+    "simulate",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,15 +118,7 @@ def simulate(
     outcome_file = folder / "outcome.json"
     for stale in (results, outcome_file):
         stale.unlink(missing_ok=True)
-    settings = {
-        "command_count": len(workload.commands),
-        "activation_count": len(workload.activations),
-        "latency": memory.latency,
-        "shared_port": int(memory.ports == "shared"),
-        "stall_probability": stalls.probability,
-        "stall_seed": stalls.seed,
-        "cycle_limit": cycle_limit,
-    }
+    settings = port_settings(workload, memory=memory, stalls=stalls, cycle_limit=cycle_limit)
     result = run(
         harness_design(config),
         test_module="fanweave.sim.benches.ventaglio.play",
@@ -148,6 +148,21 @@ def simulate(
         log=read_results(results, config.beat_bits),
         result=result,
     )
+
+
+def port_settings(
+    workload: Workload, *, memory: MemoryModel, stalls: Stalls, cycle_limit: int
+) -> dict[str, int]:
+    """Values of the bench's ports, which hold during a run."""
+    return {
+        "command_count": len(workload.commands),
+        "activation_count": len(workload.activations),
+        "latency": memory.latency,
+        "shared_port": int(memory.ports == "shared"),
+        "stall_probability": stalls.probability,
+        "stall_seed": stalls.seed,
+        "cycle_limit": cycle_limit,
+    }
 
 
 def result_bits(result_format: ElementFormat | None) -> int:

@@ -83,6 +83,7 @@ def test_a_run_passes_and_a_second_one_skips_the_build(design, tmp_path):
     assert result.build_seconds < 0.5
     assert time.monotonic() - start < 5
     assert [test.name for test in result.tests] == ["counts"]
+    assert 0 < result.tests[0].seconds < result.run_seconds
     assert result.seed == 5
     assert "count is 297" in result.log.read_text()
     assert result.results_xml.is_file()
