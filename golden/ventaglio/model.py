@@ -176,8 +176,7 @@ class Ventaglio:
             halt = ErrorState(ErrorCause.TIMEOUT, halted=True)
         if rows.ones is not None:
             nnz = np.diff(rows.indptr)
-            contradicts: np.ndarray = np.not_equal(rows.ones, nnz)
-            wrong = np.flatnonzero(fetched & contradicts[:length])
+            wrong = np.flatnonzero(fetched & (rows.ones[:length] != nnz[:length]))
             if wrong.size:
                 length = int(wrong[0])
                 element = min(int(rows.ones[length]), int(nnz[length]))

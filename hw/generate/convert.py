@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from fanweave.hw.generate.share import share_modules
+
 __all__ = ["to_verilog"]
 
 
@@ -33,9 +35,11 @@ def to_verilog(component: Any, *, name: str) -> str:
     Returns
     -------
     str
-        Verilog without source locations, which would hold paths of this machine.
+        Verilog without source locations, which would hold paths of this machine; modules that
+        are the same are one.
     """
     from amaranth.back import verilog
 
     with _no_garbage_collection():
-        return verilog.convert(component, name=name, emit_src=False, strip_internal_attrs=True)
+        text = verilog.convert(component, name=name, emit_src=False, strip_internal_attrs=True)
+    return share_modules(text)

@@ -156,11 +156,10 @@ def design_from_component(
     **options
         Further fields of `Design`.
     """
-    from amaranth.back import verilog
+    # Only now: Amaranth is slow to import.
+    from fanweave.hw.generate.convert import to_verilog
 
-    # Source locations would put absolute paths into the text, and so into the cache's key.
-    text = verilog.convert(component, name=name, emit_src=False, strip_internal_attrs=True)
-    sources = [VerilogSource(name=f"{name}.v", text=text)]
+    sources = [VerilogSource(name=f"{name}.v", text=to_verilog(component, name=name))]
     for extra in extra_sources:
         sources.append(
             extra if isinstance(extra, VerilogSource) else VerilogSource.from_file(extra)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from amaranth.back import verilog
 from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from fanweave.golden.errors import FaultError, InputError
 from fanweave.hw.fp import AccumulatorConverter, MultiplyAccumulate
+from fanweave.hw.generate.convert import to_verilog
 from fanweave.sim.runner.cache import content_key
 from fanweave.sim.runner.toolchain import find_toolchain
 from fanweave.sim.runner.verilate import build_cache, shared_runtime
@@ -126,9 +126,7 @@ class Outcome:
 def build(pipeline: MultiplyAccumulate | AccumulatorConverter) -> Path:
     """Verilate a pipeline, or take it from the cache; the path of the program."""
     toolchain = find_toolchain()
-    text = verilog.convert(
-        VectorBench(pipeline), name="bench", emit_src=False, strip_internal_attrs=True
-    )
+    text = to_verilog(VectorBench(pipeline), name="bench")
     key = content_key([text, _HARNESS.read_text(), toolchain.verilator_version, *_OPTIONS])
 
     def compile_into(folder: Path) -> Sequence[Path]:
