@@ -169,7 +169,7 @@ class Ventaglio:
         if operation.skip_zeros:
             wanted = nonzero(scalars, operation.element_format)
         length = scalars.shape[0]
-        fetched = wanted.any(axis=1)
+        fetched = np.asarray(wanted.any(axis=1))
 
         halt = ErrorState()
         if length < operation.length:
