@@ -1,6 +1,6 @@
 """Register file of the unit: configuration, operation start and its checks, read-back."""
 
-from amaranth import Cat, Module, Signal
+from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -186,14 +186,15 @@ class Registers(wiring.Component):
         self._cause = Signal(4, name="error_cause")
         self._row = Signal(32, name="error_row")
         self._element = Signal(32, name="error_element")
+        reported = self.error.cause != ErrorCause.NONE
         with m.If(clear):
             m.d.sync += [
                 self._cause.eq(self.error.cause),
-                self._row.eq(self.error.row),
-                self._element.eq(self.error.element),
+                self._row.eq(Mux(reported, self.error.row, 0)),
+                self._element.eq(Mux(reported, self.error.element, 0)),
                 self.halted.eq(0),
             ]
-        with m.Elif((self._cause == ErrorCause.NONE) & (self.error.cause != ErrorCause.NONE)):
+        with m.Elif((self._cause == ErrorCause.NONE) & reported):
             m.d.sync += [
                 self._cause.eq(self.error.cause),
                 self._row.eq(self.error.row),

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -16,6 +17,17 @@ ONE = 0x3F800000
 
 #: Values of fields: register name to field name to value.
 Settings = dict[str, dict[str, int]]
+
+
+class Configured(Protocol):
+    """What can be written to the unit: fields of registers, and a code for ``command``."""
+
+    @property
+    def opcode(self) -> int:
+        """Code of the operation."""
+
+    def settings(self) -> Settings:
+        """Fields that the operation needs."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +154,7 @@ class Drain:
 Operation = Clear | MultiplyAccumulate | Drain
 
 
-def assemble(operations: Iterable[Operation]) -> np.ndarray:
+def assemble(operations: Iterable[Configured]) -> np.ndarray:
     """Register writes of a program.
 
     Nothing is assumed about what the registers held before; a register is written when an
@@ -150,8 +162,8 @@ def assemble(operations: Iterable[Operation]) -> np.ndarray:
 
     Parameters
     ----------
-    operations : iterable of Operation
-        In the order of their execution.
+    operations : iterable of Configured
+        In the order of their execution; `Clear`, `MultiplyAccumulate`, `Multiply`, `Drain`.
 
     Returns
     -------

@@ -345,8 +345,8 @@ class _Generator:
             replace(good, outputs=2, stride=0xFFFF) if config.max_outputs > 1 else Undefined(0),
             replace(good, base=config.accumulators),
             replace(good, base=1 + self.below(config.drain_lanes - 1)),
-            replace(good, index_mode=5 + self.below(3)),
-            replace(good, element_format=unbuilt[self.below(len(unbuilt))]),
+            replace(good, index_mode=5 + self.below(3)),  # type: ignore[arg-type]
+            replace(good, element_format=unbuilt[self.below(len(unbuilt))]),  # type: ignore[arg-type]
             replace(good, index_mode=IndexMode.N_OF_M, n=0, m=4),
             replace(good, index_mode=IndexMode.N_OF_M, n=5, m=4),
             replace(good, index_mode=IndexMode.N_OF_M, n=1, m=33),
