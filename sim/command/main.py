@@ -18,6 +18,7 @@ COMMANDS: dict[str, str] = {
     "model": "fanweave.sw.traces.model_commands:model",
     "sim": "fanweave.sim.benches.commands:sim",
     "trace": "fanweave.sw.traces.commands:trace",
+    "verilog": "fanweave.sim.synthesis.commands:verilog",
     "waves": "fanweave.sim.waves.commands:waves",
 }
 

