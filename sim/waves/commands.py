@@ -20,6 +20,9 @@ _DRAWN_CYCLES = 40
 _DRAWN_SIGNALS = 24
 _VIEWERS = ("gtkwave", "surfer")
 
+_SCOPE_DEPTH = 2
+_SCOPES = 16
+
 
 @click.command(
     epilog="Example: fanweave waves build/sim/waves.vcd --svg waves.svg --window 100:140"
@@ -85,10 +88,13 @@ def parse_window(text: str) -> tuple[int, int | None]:
 
 def _list_scopes(path: Path, header: Header) -> None:
     click.echo(f"{path}: {len(header.signals)} signals, unit of time {header.timescale}")
-    # Elements of memories are counted, not listed.
-    scopes = Counter(signal.scope for signal in header.signals)
-    for scope, count in scopes.items():
-        click.echo(f"  {scope or '(top)'}: {count}")
+    # The outermost scopes, each with all that lies in it; a viewer shows the rest better.
+    scopes = Counter(".".join(signal.scope.split(".")[:_SCOPE_DEPTH]) for signal in header.signals)
+    shown = [scope for scope, _ in scopes.most_common() if "$" not in scope]
+    for scope in shown[:_SCOPES]:
+        click.echo(f"  {scope or '(top)'}: {scopes[scope]}")
+    if len(shown) > _SCOPES:
+        click.echo(f"  and {len(shown) - _SCOPES} more")
 
 
 def _say_how_to_open(path: Path) -> None:
