@@ -22,7 +22,7 @@ SVG     ?= build/waves.svg
 OUT     ?= build/verilog
 QUICK   ?=
 JSON    ?=
-ROUNDS  ?= 10
+MINUTES ?= 10
 TESTS   ?=
 JOBS    ?= 2
 
@@ -86,12 +86,8 @@ model: $(READY) ## Fetch the model that traces are captured from (92 MB)
 bench-%: $(READY) ## Run a benchmark, such as bench-ventaglio [QUICK=1 SEED= JSON=]
 	@$(BIN)/fanweave bench $* $(if $(filter-out 0,$(QUICK)),--quick) $(seed) $(if $(JSON),--json $(JSON))
 
-soak: $(READY) ## Run the simulation again and again, each time with another seed [ROUNDS=10 SEED=1]
-	@round=0; seed=$(or $(SEED),1); \
-	while [ $$round -lt $(ROUNDS) ]; do \
-	  $(BIN)/fanweave sim ventaglio $(config) $(trace) --seed $$seed || exit; \
-	  round=$$((round + 1)); seed=$$((seed + 1)); \
-	done
+soak: $(READY) ## Random programs on the RTL until time is up [MINUTES=10 CONFIG= SEED=]
+	@$(BIN)/fanweave soak ventaglio --minutes $(MINUTES) $(config) $(seed)
 
 clean: ## Remove what was built (the environment and the model stay)
 	@if [ -d build ]; then find build -mindepth 1 -maxdepth 1 ! -name models -exec rm -rf {} +; fi

@@ -17,6 +17,7 @@ COMMANDS: dict[str, str] = {
     "doctor": "fanweave.sim.runner.commands:doctor",
     "model": "fanweave.sw.traces.model_commands:model",
     "sim": "fanweave.sim.benches.commands:sim",
+    "soak": "fanweave.sim.benches.soak_commands:soak",
     "trace": "fanweave.sw.traces.commands:trace",
     "verilog": "fanweave.sim.synthesis.commands:verilog",
     "waves": "fanweave.sim.waves.commands:waves",

@@ -105,7 +105,11 @@ def _commands(commands: np.ndarray) -> np.ndarray:
 
 def _words(array: np.ndarray) -> np.ndarray:
     """Rows of 32-bit words as rows of bytes, word 0 in the low bytes."""
-    return np.ascontiguousarray(array.astype("<u4")).view(np.uint8).reshape(len(array), -1)
+    return (
+        np.ascontiguousarray(array.astype("<u4"))
+        .view(np.uint8)
+        .reshape(len(array), 4 * array.shape[1])
+    )
 
 
 def _row_table(image: MatrixImage) -> np.ndarray:

@@ -214,7 +214,8 @@ class _Generator:
             # Sums of integers do not depend on their order, so outputs may share accumulators.
             if element_format.is_integer and kind is MultiplyAccumulate and self.chance(0.3):
                 stride = self.below(width)
-        matrix, first_row = self.matrix(element_format, width)
+        beyond = 1 + self.below(8) if self.chance(0.04) else 0
+        matrix, first_row = self.matrix(element_format, width, beyond)
         rows = matrix.shape[0]
         start = self.below(rows + 1)
         length = rows - start - self.below(min(2, rows - start) + 1)
@@ -258,10 +259,14 @@ class _Generator:
         mask = (1 << layout.fraction_bits) - 1 | 1 << bits - 1
         return (anything & mask | exponent << layout.fraction_bits).astype(np.uint32)
 
-    def matrix(self, element_format: ElementFormat, width: int) -> tuple[SparseMatrix, int]:
-        """A new matrix, and the number of its first row."""
+    def matrix(
+        self, element_format: ElementFormat, width: int, beyond: int
+    ) -> tuple[SparseMatrix, int]:
+        """A new matrix, and the number of its first row; some columns are an error if `beyond`."""
         modes = list(IndexMode)
         mode = modes[self.below(len(modes))]
+        if mode is not IndexMode.BITMASK:  # a mask ends with the operation's width
+            width += beyond
         n = m = 0
         if mode is IndexMode.N_OF_M:
             m = self.size(32)

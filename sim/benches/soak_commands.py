@@ -1,0 +1,77 @@
+"""``fanweave soak``: random tests of a unit until time is up."""
+
+import importlib
+import random
+import time
+from collections.abc import Callable, Iterator
+
+import click
+
+from fanweave.golden.errors import FaultError, InputError
+
+__all__ = ["SOAKS", "rounds_of", "soak"]
+
+#: name -> "module:function" with the signature
+#: ``play(seed: int, config: str | None) -> str``: one round, and a line about it.
+SOAKS = {
+    "ventaglio": "fanweave.sim.benches.ventaglio.soak:play",
+}
+
+
+@click.command(
+    epilog="Example: fanweave soak ventaglio --config tiny --minutes 10",
+)
+@click.argument("name", default="ventaglio")
+@click.option("--minutes", type=click.FloatRange(min=0), default=10.0, show_default=True)
+@click.option(
+    "--rounds", type=click.IntRange(min=1), help="Play so many rounds, whatever time they take."
+)
+@click.option("--seed", type=int, help="Seed of the first round; the next ones count on.")
+@click.option("--config", "config", metavar="PRESET", help="Only this configuration.")
+def soak(
+    name: str, minutes: float, rounds: int | None, seed: int | None, config: str | None
+) -> None:
+    """Test the unit NAME with random programs until time is up or something differs.
+
+    A round that fails says how to play it again.
+    """
+    play = find_soak(name)
+    if seed is None:
+        seed = random.SystemRandom().randrange(1 << 31)
+    click.echo(f"soak {name}: seed {seed}", err=True)
+    played = 0
+    for number in rounds_of(rounds, minutes):
+        try:
+            line = play(seed=seed + number, config=config)
+        except FaultError as error:
+            chosen = f" --config {config}" if config else ""
+            raise FaultError(
+                f"round {number} differs: {error}\n"
+                f"again: fanweave soak {name}{chosen} --seed {seed + number} --rounds 1"
+            ) from error
+        click.echo(f"{number}: {line}")
+        played += 1
+    click.echo(f"soak {name}: {played} rounds, no difference")
+
+
+def rounds_of(rounds: int | None, minutes: float) -> Iterator[int]:
+    """Numbers of rounds: so many, or until time is up, but one at least."""
+    end = time.monotonic() + 60 * minutes
+    number = 0
+    while number < rounds if rounds is not None else number == 0 or time.monotonic() < end:
+        yield number
+        number += 1
+
+
+def find_soak(name: str) -> Callable[..., str]:
+    """Return the function that plays a round.
+
+    Raises
+    ------
+    InputError
+        If there is none of this name.
+    """
+    if name not in SOAKS:
+        raise InputError(f"soak {name!r} is not known; choose one of {', '.join(SOAKS)}")
+    module, attribute = SOAKS[name].split(":")
+    return getattr(importlib.import_module(module), attribute)
