@@ -150,6 +150,9 @@ class _Generator:
         # Over a whole program, so that some are all of one kind.
         self.zero_share = float(self.rng.choice([0.0, 0.3, 0.8, 1.0], p=[0.3, 0.4, 0.25, 0.05]))
         self.any_bits = self.chance(0.3)
+        # The first error is the first in time, and a refusal does not wait for the operations
+        # before it: a batch has either refusals or columns out of range.
+        self.has_columns_beyond = self.seed[0] % 2 == 1
 
     def chance(self, probability: float) -> bool:
         return bool(self.rng.random() < probability)
@@ -163,6 +166,8 @@ class _Generator:
             kind = self.rng.choice(
                 ["multiply", "drain", "clear", "wrong"], p=[0.6, 0.3, 0.05, 0.05]
             )
+            if kind == "wrong" and self.has_columns_beyond:
+                kind = "clear"
             if kind == "multiply":
                 operations.append(self.multiply())
             elif kind == "drain":
@@ -214,7 +219,7 @@ class _Generator:
             # Sums of integers do not depend on their order, so outputs may share accumulators.
             if element_format.is_integer and kind is MultiplyAccumulate and self.chance(0.3):
                 stride = self.below(width)
-        beyond = 1 + self.below(8) if self.chance(0.04) else 0
+        beyond = 1 + self.below(8) if self.has_columns_beyond and self.chance(0.04) else 0
         matrix, first_row = self.matrix(element_format, width, beyond)
         rows = matrix.shape[0]
         start = self.below(rows + 1)

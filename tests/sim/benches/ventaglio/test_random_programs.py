@@ -54,15 +54,22 @@ def test_programs_cover_operations_modes_and_refusals():
     assert {o.skip_zeros for o in sums} == {True, False}
 
 
-def test_the_first_error_of_a_batch_can_be_any_that_does_not_halt():
-    """The error register keeps the first one, so it takes batches to see all."""
+def test_batches_meet_the_errors_that_do_not_halt():
+    """The error register keeps the first one, so it takes batches to see all.
+
+    Undefined operations are rare and have a test of their own below.
+    """
     first = set()
     for seed in range(1, 40):
         workload = random_batch(CONFIG, seed=seed, programs=12).workload
         unit = Ventaglio(CONFIG, workload.image, workload.activations)
         unit.write_all(workload.commands.tolist())
         first.add(unit.error.cause)
-    assert first >= set(ErrorCause) - {ErrorCause.NONE, ErrorCause.LENGTH, ErrorCause.TIMEOUT}
+    assert first >= {
+        ErrorCause.INDEX_RANGE,
+        ErrorCause.OVER_CONFIGURATION,
+        ErrorCause.ILLEGAL_FORMAT,
+    }
 
 
 def test_a_difference_is_reported_with_its_program(monkeypatch, tmp_path):
