@@ -131,6 +131,7 @@ class VentaglioConfig:
 PRESETS: dict[str, VentaglioConfig] = {
     "default": VentaglioConfig(),
     "double": VentaglioConfig(accumulators=512, window=4),
+    "quad": VentaglioConfig(accumulators=512, banks=128, window=4),
     "fp32": VentaglioConfig(formats=(ElementFormat.FP32,)),
     "fp16": VentaglioConfig(formats=(ElementFormat.FP16, ElementFormat.BF16)),
     "tiny": VentaglioConfig(

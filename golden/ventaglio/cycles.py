@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
 from fanweave.golden.errors import InputError
 from fanweave.golden.ventaglio.config import VentaglioConfig
 from fanweave.golden.ventaglio.pipeline import COUNTER_NUMBERS, Unit, simulate
@@ -77,7 +79,6 @@ def count_cycles(
         memory_latency=memory.latency,
         shared_port=int(memory.ports == "shared"),
     )
-    counts = simulate(
-        unit, operations, rows, writes, accumulators=config.accumulators, lanes=config.lanes
-    )
+    banks = np.array([config.bank_of(a) for a in range(config.accumulators)], dtype=np.int64)
+    counts = simulate(unit, operations, rows, writes, banks=banks, lanes=config.lanes)
     return {name: int(counts[number]) for name, number in COUNTER_NUMBERS.items()}

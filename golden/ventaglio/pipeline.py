@@ -180,6 +180,7 @@ class State(NamedTuple):
     wanted: np.ndarray  # by bank: last cycle in which it had a product, times 2; 1 if granted
     held: np.ndarray  # accumulators of the products in the banks' input registers
     started: np.ndarray  # by accumulator: cycle of the last start
+    banks: np.ndarray  # by accumulator: see `VentaglioConfig.bank_of`
     requests: np.ndarray
     times: np.ndarray  # when each request can be answered
     descriptions: np.ndarray
@@ -220,12 +221,6 @@ def _note_room(s, unit):
 
 
 @JIT
-def _bank_of(accumulator, unit):
-    """See `VentaglioConfig.bank_of`; banks are a power of two."""
-    return (accumulator - accumulator // unit.banks * unit.drain_lanes) & (unit.banks - 1)
-
-
-@JIT
 def _banks(state, unit, counts):
     """Start what can start; what still waits blocks its bank in this cycle."""
     s = state.scalars
@@ -236,7 +231,7 @@ def _banks(state, unit, counts):
         if now - state.started[accumulator] >= unit.latency:
             state.started[accumulator] = now
         else:
-            state.wanted[_bank_of(accumulator, unit)] = now << 1
+            state.wanted[state.banks[accumulator]] = now << 1
             state.held[kept] = accumulator
             kept += 1
     if kept != s[HELD]:
@@ -256,7 +251,7 @@ def _scatter(state, unit, counts):
         kept = 0
         for j in range(state.levels[i]):
             accumulator = state.slots[i, j]
-            bank = _bank_of(accumulator, unit)
+            bank = state.banks[accumulator]
             if state.wanted[bank] >> 1 == now:
                 counts[C_CONFLICTS] += state.wanted[bank] & 1
                 state.slots[i, kept] = accumulator
@@ -328,6 +323,17 @@ def _field_group(s, unit, operations, rows, first, second):
 
 
 @JIT
+def _count_below(columns, start, count, limit):
+    """How many of `count` ascending columns are below a limit."""
+    if count == 0 or columns[start + count - 1] < limit:  # most often all
+        return count
+    count -= 1
+    while count and columns[start + count - 1] >= limit:
+        count -= 1
+    return count
+
+
+@JIT
 def _mask_group(s, unit, operations, rows, first, second):
     """The same with bitmasks; the index bits seen, and those that are dropped with the group."""
     o = s[DECODER_OPERATION]
@@ -335,26 +341,24 @@ def _mask_group(s, unit, operations, rows, first, second):
     pitch = (operations.width[o] + 31) // 32 * 32
     first_bits = pitch - s[MASK_COLUMN]
     seen = min(first_bits + (pitch if second >= 0 else 0), unit.mask_columns)
-    first_count = 0
-    second_count = 0
-    last = 0
     at = rows.first[first] + s[DONE]
-    end = rows.first[first] + rows.nnz[first]
-    while first_count <= lanes and at < end and rows.columns[at] - s[MASK_COLUMN] < seen:
-        if first_count == lanes:
-            return lanes, 0, seen, last + 1
-        last = rows.columns[at] - s[MASK_COLUMN]
-        first_count += 1
-        at += 1
+    left = rows.nnz[first] - s[DONE]
+    first_count = _count_below(rows.columns, at, min(left, lanes + 1), s[MASK_COLUMN] + seen)
+    if first_count > lanes:
+        return lanes, 0, seen, rows.columns[at + lanes - 1] - s[MASK_COLUMN] + 1
+    second_count = np.int64(0)
     if second >= 0:
         at = rows.first[second]
-        end = at + rows.nnz[second]
-        while at < end and rows.columns[at] + first_bits < seen:
-            if first_count + second_count == lanes:
-                return first_count, second_count, seen, last + 1
-            last = rows.columns[at] + first_bits
-            second_count += 1
-            at += 1
+        room = lanes - first_count
+        second_count = _count_below(
+            rows.columns, at, min(rows.nnz[second], room + 1), seen - first_bits
+        )
+        if second_count > room:
+            if room:
+                last = rows.columns[at + room - 1] + first_bits
+            else:
+                last = rows.columns[rows.first[first] + s[DONE] + lanes - 1] - s[MASK_COLUMN]
+            return first_count, room, seen, last + 1
     return first_count, second_count, seen, seen
 
 
@@ -736,7 +740,7 @@ def simulate(
     rows: Rows,
     writes: np.ndarray,
     *,
-    accumulators: int,
+    banks: np.ndarray,
     lanes: int,
 ) -> np.ndarray:
     """Run until the unit is idle.
@@ -747,7 +751,9 @@ def simulate(
         Parameters.
     operations, rows, writes
         From `schedule`.
-    accumulators, lanes : int
+    banks : ndarray, int64 [accumulators]
+        Bank of each accumulator.
+    lanes : int
         As in `VentaglioConfig`.
 
     Returns
@@ -780,7 +786,8 @@ def simulate(
         levels=np.zeros(unit.window, dtype=np.int64),
         wanted=np.full(unit.banks, never, dtype=np.int64),
         held=np.zeros(unit.banks, dtype=np.int64),
-        started=np.full(accumulators, never, dtype=np.int64),
+        started=np.full(len(banks), never, dtype=np.int64),
+        banks=banks,
         requests=ring(),
         times=ring(),
         descriptions=ring(),

@@ -1,6 +1,7 @@
 """Cycles of the unit in RTL against its rooflines, its dense self and the cycle model."""
 
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,8 +22,9 @@ from fanweave.sw.traces.trace import Layout, Operand
 __all__ = ["Shape", "rows", "shapes"]
 
 _FORMATS = (ElementFormat.FP32, ElementFormat.FP16, ElementFormat.E4M3)
-#: What the cycle model may be off.
+#: What the cycle model may be off, and how much sooner it must have an answer.
 _MODEL_GOAL = 0.02
+_SPEED_GOAL = 50
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,7 +162,8 @@ def rows(quick: bool, seed: int) -> list[BenchRow]:
     Parameters
     ----------
     quick : bool
-        A few cases on the default preset; otherwise all on ``default`` and ``double``.
+        A few cases on the default preset; otherwise all on ``default`` and ``double``, and on
+        ``quad`` those that need it.
     seed : int
         Seed of the operands.
 
@@ -170,15 +173,50 @@ def rows(quick: bool, seed: int) -> list[BenchRow]:
         If a result differs from golden by a bit.
     """
     result: list[BenchRow] = []
-    for config_name in ("default",) if quick else ("default", "double"):
+    seconds = _Seconds()
+    for config_name in ("default",) if quick else ("default", "double", "quad"):
         dense_cycles: dict[ElementFormat, float] = {}
         for shape in shapes(quick=quick):
-            result += _measure(config_name, shape, seed, dense_cycles)
+            if config_name == "quad" and not _needs_banks(shape):
+                continue
+            result += _measure(config_name, shape, seed, dense_cycles, seconds)
+    result.append(seconds.row())
     return result
 
 
+@dataclass
+class _Seconds:
+    """Wall time to the number of cycles of all cases, from RTL (already built) and from model."""
+
+    rtl: float = 0.0
+    model: float = 0.0
+
+    def row(self) -> BenchRow:
+        """How much sooner the model answers."""
+        return BenchRow(
+            case="all cases: wall time of RTL over that of the cycle model",
+            metric="model_speed_ratio",
+            value=self.rtl / self.model,
+            unit="1",
+            goal=_SPEED_GOAL,
+            origin="measured",
+        )
+
+
+def _needs_banks(shape: Shape) -> bool:
+    """Whether a shape meets the same accumulators so often that only more banks help.
+
+    Two outputs of few elements a row, on most lanes; its dense self comes along to compare with.
+    """
+    return shape.element_format is ElementFormat.E4M3 and shape.outputs == 2
+
+
 def _measure(
-    config_name: str, shape: Shape, seed: int, dense_cycles: dict[ElementFormat, float]
+    config_name: str,
+    shape: Shape,
+    seed: int,
+    dense_cycles: dict[ElementFormat, float],
+    seconds: _Seconds,
 ) -> Iterator[BenchRow]:
     config = preset(config_name)
     case = case_of(
@@ -195,7 +233,12 @@ def _measure(
             stalls=Stalls(),
             seed=seed,
         )
+    if not seconds.model:  # the first call loads compiled code
+        count_cycles(case.workload, config, memory)
+    start = time.perf_counter()
     modelled = count_cycles(case.workload, config, memory)["cycles"]
+    seconds.model += time.perf_counter() - start
+    seconds.rtl += outcome.result.run_seconds
     cycles = outcome.counters["cycles"]
     lanes = config.lanes_of(shape.element_format)
     value = (

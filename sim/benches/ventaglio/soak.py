@@ -43,7 +43,7 @@ CONFIGURATIONS: dict[str, VentaglioConfig] = {
 }
 _PROGRAMS = 100
 #: Chance that a round plays each configuration; the big ones are slow to build and to run.
-_ODDS = {"default": 1, "double": 1, "fp32": 2, "fp16": 2}
+_ODDS = {"default": 1, "double": 1, "quad": 1, "fp32": 2, "fp16": 2}
 
 
 def play(seed: int, config: str | None = None) -> str:

@@ -23,7 +23,7 @@ def test_the_list_shows_units_and_presets(capsys):
     assert "ventaglio" in text
     assert "--top axi" in text
     assert max(map(len, text.splitlines())) <= 100
-    for name in ("default", "double", "fp32", "fp16", "tiny"):
+    for name in ("default", "double", "quad", "fp32", "fp16", "tiny"):
         assert f" {name} " in text
 
 
