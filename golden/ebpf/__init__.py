@@ -1,0 +1,1 @@
+"""eBPF as it should be: a machine with maps and helpers, bit for bit."""

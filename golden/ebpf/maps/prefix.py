@@ -1,0 +1,60 @@
+"""Longest-prefix match."""
+
+from fanweave.golden.ebpf.maps.base import MapSpec
+from fanweave.golden.ebpf.maps.hash import HashMap
+from fanweave.golden.errors import InputError
+from fanweave.golden.isa.ebpf_maps import Errno
+
+__all__ = ["PrefixMap"]
+
+_LENGTH_BYTES = 4
+_DATA_BYTES = (1, 256)
+
+
+class PrefixMap(HashMap):
+    """Values by prefixes of bit strings.
+
+    A key is a length in bits (32 bits, little-endian) and data whose first byte counts most. A
+    lookup gives the value of the longest prefix of its data that is no longer than its length.
+    """
+
+    def __init__(self, spec: MapSpec) -> None:
+        low, high = _DATA_BYTES
+        if not low <= spec.key_size - _LENGTH_BYTES <= high:
+            raise InputError(
+                f"map {spec.name!r} of type LPM_TRIE has key_size = {spec.key_size}; it must be "
+                f"from {_LENGTH_BYTES + low} to {_LENGTH_BYTES + high}"
+            )
+        super().__init__(spec)
+        self.data_bits = 8 * (spec.key_size - _LENGTH_BYTES)
+
+    def _canonical(self, key: bytes, length: int) -> bytes:
+        """The key of a prefix, without the bits behind it."""
+        data = int.from_bytes(key[_LENGTH_BYTES:], "big")
+        shift = self.data_bits - length
+        kept = (data >> shift << shift).to_bytes(self.data_bits // 8, "big")
+        return length.to_bytes(_LENGTH_BYTES, "little") + kept
+
+    def _length(self, key: bytes) -> int:
+        return int.from_bytes(key[:_LENGTH_BYTES], "little")
+
+    def lookup(self, key: bytes, engine: int = 0) -> int | None:
+        """Place of the longest match's value."""
+        length = self._length(key)
+        if length > self.data_bits:
+            return None
+        for shorter in range(length, -1, -1):
+            place = super().lookup(self._canonical(key, shorter), engine)
+            if place is not None:
+                return place
+        return None
+
+    def update(self, key: bytes, value: bytes, flags: int = 0, engine: int = 0) -> int:
+        if self._length(key) > self.data_bits:
+            return -Errno.INVALID
+        return super().update(self._canonical(key, self._length(key)), value, flags, engine)
+
+    def delete(self, key: bytes) -> int:
+        if self._length(key) > self.data_bits:
+            return -Errno.INVALID
+        return super().delete(self._canonical(key, self._length(key)))
