@@ -1,0 +1,99 @@
+"""What a program can load from and store to."""
+
+from collections.abc import Sequence
+
+from fanweave.golden.ebpf.maps import Map
+from fanweave.golden.isa.ebpf_machine import (
+    CALL_FRAMES,
+    FRAME_BYTES,
+    MAP_SPAN,
+    FaultCause,
+    Region,
+)
+
+__all__ = ["MachineFaultError", "Memory"]
+
+
+class MachineFaultError(Exception):
+    """An event ends here."""
+
+    def __init__(self, cause: FaultCause) -> None:
+        super().__init__(cause.name)
+        self.cause = cause
+
+
+class Memory:
+    """Context, stack and maps of one event.
+
+    Parameters
+    ----------
+    context : bytearray
+        What the event brings; programs may change it.
+    maps : sequence of Map
+        By number.
+    """
+
+    def __init__(self, context: bytearray, maps: Sequence[Map]) -> None:
+        self.context = context
+        self.maps = maps
+        self.stack = bytearray(CALL_FRAMES * FRAME_BYTES)
+        #: Bytes of the stack that belong to a frame in use.
+        self.frames = 1
+
+    def locate(self, address: int, size: int) -> tuple[bytearray, int]:
+        """Storage and place in it.
+
+        Raises
+        ------
+        MachineFaultError
+            If not all of the bytes may be used.
+        """
+        if Region.CONTEXT <= address < Region.STACK:
+            place = address - Region.CONTEXT
+            if place + size <= len(self.context):
+                return self.context, place
+        elif Region.STACK <= address < Region.MAP_VALUES:
+            place = address - Region.STACK
+            if place + size <= self.frames * FRAME_BYTES:
+                return self.stack, place
+        elif Region.MAP_VALUES <= address < Region.MAP_HANDLES:
+            number, place = divmod(address - Region.MAP_VALUES, MAP_SPAN)
+            if number < len(self.maps) and self.maps[number].reach(place) >= size:
+                return self.maps[number].memory, place
+        raise MachineFaultError(FaultCause.OUT_OF_BOUNDS)
+
+    def load(self, address: int, size: int) -> int:
+        """An unsigned little-endian number of `size` bytes."""
+        storage, place = self.locate(address, size)
+        return int.from_bytes(storage[place : place + size], "little")
+
+    def store(self, address: int, size: int, value: int) -> None:
+        """Store the low bytes of a number."""
+        storage, place = self.locate(address, size)
+        storage[place : place + size] = (value & (1 << 8 * size) - 1).to_bytes(size, "little")
+
+    def read(self, address: int, size: int) -> bytes:
+        """Bytes; none of them need to exist if there are none."""
+        if size == 0:
+            return b""
+        storage, place = self.locate(address, size)
+        return bytes(storage[place : place + size])
+
+    def write(self, address: int, value: bytes) -> None:
+        """Store bytes."""
+        if value:
+            storage, place = self.locate(address, len(value))
+            storage[place : place + len(value)] = value
+
+    def map_of(self, handle: int) -> Map:
+        """The map that a handle names.
+
+        Raises
+        ------
+        MachineFaultError
+            If it names none.
+        """
+        number = handle - Region.MAP_HANDLES
+        if not 0 <= number < len(self.maps):
+            raise MachineFaultError(FaultCause.BAD_MAP)
+        return self.maps[number]
