@@ -15,6 +15,7 @@ __all__ = ["cli", "main"]
 COMMANDS: dict[str, str] = {
     "bench": "fanweave.sim.report.commands:bench",
     "doctor": "fanweave.sim.runner.commands:doctor",
+    "ebpf": "fanweave.sw.ebpf.commands:ebpf",
     "model": "fanweave.sw.traces.model_commands:model",
     "sim": "fanweave.sim.benches.commands:sim",
     "soak": "fanweave.sim.benches.soak_commands:soak",

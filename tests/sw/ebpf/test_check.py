@@ -1,0 +1,67 @@
+"""What a loader refuses, and why."""
+
+import pytest
+
+from fanweave.golden.ebpf.build import alu, call, goto, helper, leave, load, map_of, mov, wide
+from fanweave.golden.ebpf.program import Program
+from fanweave.golden.errors import InputError
+from fanweave.golden.isa.ebpf import AluOperation, Instruction
+from fanweave.sw.ebpf.check import check_program
+
+
+def chain(depth):
+    """A function that calls the next one, and so on."""
+    program = []
+    for _ in range(depth - 1):
+        program += [call(1), leave()]
+    return [*program, mov(0, 0), leave()]
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        [mov(0, 0), leave()],
+        [goto(0), leave()],
+        [wide(0, 5), goto(-3)],
+        [map_of(1, 1), helper(1), leave()],
+        chain(8),
+        [call(2), call(1), leave(), mov(0, 1), leave()],
+    ],
+)
+def test_a_sound_program_is_accepted(program):
+    check_program(Program.of(program), maps=2)
+
+
+@pytest.mark.parametrize(
+    ("program", "message"),
+    [
+        ([], "p: the program is empty; it needs an exit at least"),
+        ([mov(0, 0)], "p: control can run off the end"),
+        ([leave(), alu(AluOperation.ADD, 0, 11)], "instruction 1: src names register 11"),
+        ([Instruction(0x05, imm=4), leave()], "instruction 0: imm is 4 and has no meaning here"),
+        ([Instruction(0xFF), leave()], "instruction 0: opcode 0xff does not exist"),
+        ([mov(10, 1), leave()], "instruction 0: it writes r10, which is read-only"),
+        ([load(10, 1), leave()], "instruction 0: it writes r10, which is read-only"),
+        ([goto(1), leave()], "instruction 0: it leads to slot 2; the program has 2"),
+        ([goto(-2), leave()], "instruction 0: it leads to slot -1"),
+        ([goto(1), wide(0, 1), leave()], "it leads into the middle of the 64-bit immediate load"),
+        ([helper(6), leave()], "instruction 0: helper 6 is unknown; known are 1 map_lookup_elem"),
+        ([map_of(1, 2), leave()], "instruction 0: map 2 does not exist; there are 2"),
+        ([wide(1, 0, kind=4), leave()], "64-bit immediate loads of kind 4 are not possible here"),
+        ([wide(1, 0, kind=7), leave()], "64-bit immediate loads of kind 7 do not exist"),
+        ([Instruction(0x85, src=2), leave()], "calls by BTF id are not possible here"),
+        ([Instruction(0x85, src=3), leave()], "calls of kind 3 do not exist"),
+        ([call(-1), leave()], "p: the function at 0 calls itself"),
+        ([call(1), leave(), call(-3), leave()], "calls itself"),
+        (chain(9), "p: local calls are 9 deep; at most 8 are possible"),
+    ],
+)
+def test_an_unsound_program_is_refused_with_the_place_and_the_rule(program, message):
+    with pytest.raises(InputError) as refused:
+        check_program(Program.of(program, name="p"), maps=2)
+    assert message in str(refused.value)
+
+
+def test_a_program_that_does_not_fit_is_refused():
+    with pytest.raises(InputError, match="p: 5 slots; at most 4 are possible"):
+        check_program(Program.of([mov(0, 0)] * 4 + [leave()], name="p"), max_slots=4)
