@@ -18,6 +18,7 @@ __all__ = ["BENCHES", "bench"]
 
 #: name -> "module:function" with the signature ``rows(quick: bool, seed: int) -> list[BenchRow]``
 BENCHES = {
+    "ebpf": "fanweave.sim.benches.ebpf.bench:rows",
     "fp": "fanweave.sim.benches.fp.campaign:rows",
     "sim-speed": "fanweave.sim.benches.ventaglio.speed:rows",
     "ventaglio": "fanweave.sim.benches.ventaglio.bench:rows",

@@ -1,0 +1,39 @@
+"""The benchmark's programs compute what they are said to compute."""
+
+from fanweave.golden.ebpf.machine import Machine
+from fanweave.golden.ebpf.program import Program
+from fanweave.sim.benches.ebpf.bench import PROGRAMS, rows
+from fanweave.sw.ebpf import assemble
+
+M64 = (1 << 64) - 1
+
+
+def result(name, context=b""):
+    outcome = Machine().run(Program.of(assemble(PROGRAMS[name])), context)
+    assert not outcome.fault
+    return outcome.r0
+
+
+def test_the_checksum_is_one():
+    data = bytes(range(250)) * 6
+    total = sum(int.from_bytes(data[at : at + 2], "big") for at in range(0, 1500, 2))
+    assert result("checksum of 1,500 bytes", data) == (total & 0xFFFF) + (total >> 16)
+
+
+def test_the_sort_ends_with_the_least():
+    assert result("sort on the stack") == min(n * 40503 & 0xFF for n in range(32))
+
+
+def test_the_arithmetic_is_what_it_says():
+    value = 1
+    for left in range(5000, 0, -1):
+        value = (value * 31 + left) & M64
+        value ^= value >> 13
+        value = (value - ((value & 0xFFFFFFFF) << 3 & 0xFFFFFFFF)) & M64
+    assert result("arithmetic") == value
+
+
+def test_every_program_has_a_row():
+    measured = rows(quick=True, seed=0)
+    assert len(measured) == len(PROGRAMS) + 1
+    assert all(row.metric == "instructions_per_second" and row.value > 0 for row in measured)
