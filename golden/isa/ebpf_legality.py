@@ -140,6 +140,10 @@ def _wide(instruction: Instruction) -> str | None:
         return _opcode(instruction)
     if instruction.src not in list(WideKind):
         return f"64-bit immediate loads of kind {instruction.src} do not exist"
+    # The kinds that name a map's value keep a place in it there.
+    with_high = (WideKind.IMMEDIATE, WideKind.MAP_VALUE, WideKind.MAP_INDEX_VALUE)
+    if instruction.high and instruction.src not in with_high:
+        return f"the second slot's imm is {instruction.high} and has no meaning; it must be 0"
     return _zero(offset=instruction.offset)
 
 
