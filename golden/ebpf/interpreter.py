@@ -21,6 +21,7 @@ from fanweave.golden.isa.ebpf import (
     Size,
 )
 from fanweave.golden.isa.ebpf_helpers import HELPERS
+from fanweave.golden.isa.ebpf_legality import fault_of
 from fanweave.golden.isa.ebpf_machine import CALL_FRAMES, TAIL_CALLS, FaultCause
 from fanweave.golden.isa.ebpf_maps import Errno
 
@@ -31,6 +32,8 @@ Trace = Callable[[Event, Instruction], None]
 
 _TAIL_CALL = next(number for number, helper in HELPERS.items() if helper.name == "tail_call")
 _C = InstructionClass
+#: What stands in the second slot of a 64-bit immediate load: no instruction.
+_MIDDLE = Instruction(0)
 
 
 def interpret(
@@ -58,9 +61,7 @@ def interpret(
         slots = event.program.slots
         if not 0 <= event.slot < len(slots):
             raise MachineFaultError(FaultCause.END_OF_PROGRAM)
-        instruction = slots[event.slot]
-        if instruction is None:
-            raise MachineFaultError(FaultCause.ILLEGAL_INSTRUCTION)
+        instruction = slots[event.slot] or _MIDDLE
         if event.executed >= budget:
             raise MachineFaultError(FaultCause.WATCHDOG)
         if trace is not None:
@@ -86,8 +87,8 @@ def is_tail_call(event: Event) -> bool:
 def step(event: Event, instruction: Instruction, programs: Mapping[int, Program]) -> bool:
     """Execute one instruction; returns whether the event has ended."""
     kind = instruction.instruction_class
-    if instruction.dst > FRAME_POINTER or (instruction.src > FRAME_POINTER):
-        raise MachineFaultError(FaultCause.ILLEGAL_INSTRUCTION)
+    if fault_of(instruction) is not None:
+        raise _illegal()
     if kind in (_C.JMP, _C.JMP32):
         return _jump(event, instruction, programs)
     if kind in (_C.ALU, _C.ALU64):
@@ -106,47 +107,26 @@ def _illegal() -> MachineFaultError:
     return MachineFaultError(FaultCause.ILLEGAL_INSTRUCTION)
 
 
-def _write(event: Event, register: int, value: int) -> None:
-    if register == FRAME_POINTER:
-        raise _illegal()
-    event.registers[register] = value
-
-
 def _arithmetic(event: Event, instruction: Instruction) -> None:
     bits = 64 if instruction.instruction_class is _C.ALU64 else 32
-    try:
-        operation = AluOperation(instruction.opcode >> 4)
-    except ValueError:
-        raise _illegal() from None
+    operation = AluOperation(instruction.opcode >> 4)
     dst = event.registers[instruction.dst]
     from_register = bool(instruction.opcode & 8)
     if operation is AluOperation.END:
-        if instruction.imm not in (16, 32, 64) or (bits == 64 and from_register):
-            raise _illegal()
         swap = bits == 64 or from_register
-        _write(event, instruction.dst, byte_order(dst, instruction.imm, swap=swap))
+        event.registers[instruction.dst] = byte_order(dst, instruction.imm, swap=swap)
         return
     src = event.registers[instruction.src] if from_register else instruction.imm & MASK64
-    if operation is AluOperation.MOV:
-        allowed: tuple[int, ...] = (0, 8, 16, 32) if bits == 64 else (0, 8, 16)
-        if instruction.offset not in (allowed if from_register else (0,)):
-            raise _illegal()
-    elif instruction.offset not in (
-        (0, 1) if operation in (AluOperation.DIV, AluOperation.MOD) else (0,)
-    ):
-        raise _illegal()
     result = alu(operation, dst, src, offset=instruction.offset, bits=bits)
-    _write(event, instruction.dst, result)
+    event.registers[instruction.dst] = result
 
 
 def _load_immediate(event: Event, instruction: Instruction) -> None:
-    if not instruction.is_wide:
-        raise _illegal()
     try:
         value = wide_value(instruction)
     except InputError:
         raise _illegal() from None
-    _write(event, instruction.dst, value)
+    event.registers[instruction.dst] = value
 
 
 def _address(register: int, offset: int) -> int:
@@ -156,13 +136,11 @@ def _address(register: int, offset: int) -> int:
 def _load(event: Event, instruction: Instruction) -> None:
     size = Size(instruction.opcode >> 3 & 3)
     mode = instruction.opcode >> 5
-    if mode not in (Mode.MEM, Mode.MEMSX) or (mode == Mode.MEMSX and size is Size.DW):
-        raise _illegal()
     address = _address(event.registers[instruction.src], instruction.offset)
     value = event.memory.load(address, size.bytes)
     if mode == Mode.MEMSX:
         value = signed(value, 8 * size.bytes) & MASK64
-    _write(event, instruction.dst, value)
+    event.registers[instruction.dst] = value
 
 
 def _store(event: Event, instruction: Instruction) -> None:
@@ -170,11 +148,9 @@ def _store(event: Event, instruction: Instruction) -> None:
     mode = instruction.opcode >> 5
     address = _address(event.registers[instruction.dst], instruction.offset)
     from_register = instruction.instruction_class is _C.STX
-    if mode == Mode.ATOMIC and from_register:
+    if mode == Mode.ATOMIC:
         _atomic(event, instruction, size, address)
         return
-    if mode != Mode.MEM:
-        raise _illegal()
     value = event.registers[instruction.src] if from_register else instruction.imm & MASK64
     event.memory.store(address, size.bytes, value)
 
@@ -182,8 +158,6 @@ def _store(event: Event, instruction: Instruction) -> None:
 def _atomic(event: Event, instruction: Instruction, size: Size, address: int) -> None:
     fetch = bool(instruction.imm & AtomicOperation.FETCH)
     exchange = instruction.imm == AtomicOperation.CMPXCHG
-    if fetch and not exchange and instruction.src == FRAME_POINTER:
-        raise _illegal()
     src, r0 = event.registers[instruction.src], event.registers[0]
     old = atomic(event.memory, instruction.imm, size, address, src, r0)
     if exchange:
@@ -198,10 +172,8 @@ def atomic(memory: Memory, operation: int, size: Size, address: int, src: int, r
     Raises
     ------
     MachineFaultError
-        If the operation or the size does not exist, or the address is not aligned or not there.
+        If the address is not aligned or not there.
     """
-    if size not in (Size.W, Size.DW):
-        raise _illegal()
     if address % size.bytes:
         raise MachineFaultError(FaultCause.MISALIGNED_ATOMIC)
     mask = (1 << 8 * size.bytes) - 1
@@ -216,29 +188,22 @@ def atomic(memory: Memory, operation: int, size: Size, address: int, src: int, r
         new = src if old == r0 & mask else old
     elif operation == AtomicOperation.XCHG:
         new = src
-    elif operation & ~AtomicOperation.FETCH in plain:
-        new = plain[AtomicOperation(operation & ~AtomicOperation.FETCH)]
     else:
-        raise _illegal()
+        new = plain[AtomicOperation(operation & ~AtomicOperation.FETCH)]
     memory.store(address, size.bytes, new)
     return old
 
 
 def _jump(event: Event, instruction: Instruction, programs: Mapping[int, Program]) -> bool:
     narrow = instruction.instruction_class is _C.JMP32
-    try:
-        operation = JumpOperation(instruction.opcode >> 4)
-    except ValueError:
-        raise _illegal() from None
+    operation = JumpOperation(instruction.opcode >> 4)
     if operation is JumpOperation.JA:
         event.slot += 1 + (instruction.imm if narrow else instruction.offset)
         return False
-    if operation in (JumpOperation.CALL, JumpOperation.EXIT):
-        if narrow:
-            raise _illegal()
-        return (
-            _exit(event) if operation is JumpOperation.EXIT else _call(event, instruction, programs)
-        )
+    if operation is JumpOperation.EXIT:
+        return _exit(event)
+    if operation is JumpOperation.CALL:
+        return _call(event, instruction, programs)
     from_register = bool(instruction.opcode & 8)
     src = event.registers[instruction.src] if from_register else instruction.imm & MASK64
     taken = compare(operation, event.registers[instruction.dst], src, bits=32 if narrow else 64)
@@ -262,6 +227,7 @@ def _call(event: Event, instruction: Instruction, programs: Mapping[int, Program
         if len(event.frames) + 1 >= CALL_FRAMES:
             raise MachineFaultError(FaultCause.CALL_DEPTH)
         event.frames.append(Frame(event.slot + 1, tuple(event.registers[6:10])))
+        event.registers[6:10] = (0, 0, 0, 0)
         event.registers[FRAME_POINTER] = frame_pointer(len(event.frames))
         event.memory.frames = len(event.frames) + 1
         event.slot += 1 + instruction.imm

@@ -17,7 +17,6 @@ from fanweave.golden.ebpf.interpreter import atomic
 from fanweave.golden.ebpf.memory import MachineFaultError
 from fanweave.golden.ebpf.program import Program
 from fanweave.golden.isa.ebpf import (
-    FRAME_POINTER,
     REGISTERS,
     AluOperation,
     AtomicOperation,
@@ -29,6 +28,7 @@ from fanweave.golden.isa.ebpf import (
     Size,
 )
 from fanweave.golden.isa.ebpf_helpers import HELPERS
+from fanweave.golden.isa.ebpf_legality import fault_of
 from fanweave.golden.isa.ebpf_machine import CALL_FRAMES, FaultCause
 
 __all__ = ["Translation", "translate"]
@@ -192,15 +192,13 @@ class _Writer:
 
     def _instruction(self, slot: int, instruction: Instruction) -> list[str] | None:
         """Lines for an instruction; None if the interpreter must execute it."""
-        if instruction.dst >= REGISTERS or instruction.src >= REGISTERS:
+        if fault_of(instruction) is not None:
             return None
         kind = instruction.instruction_class
         if kind in (_C.JMP, _C.JMP32):
             return self._jump(slot, instruction)
         if kind in (_C.ST, _C.STX):
             return self._store(slot, instruction)
-        if instruction.dst == FRAME_POINTER:
-            return None
         dst = _NAMES[instruction.dst]
         if kind is _C.LDX:
             return self._load(slot, instruction)
@@ -236,8 +234,6 @@ class _Writer:
     def _atomic(self, slot: int, instruction: Instruction) -> list[str] | None:
         exchange = instruction.imm == AtomicOperation.CMPXCHG
         fetch = bool(instruction.imm & AtomicOperation.FETCH)
-        if fetch and not exchange and instruction.src == FRAME_POINTER:
-            return None
         size = Size(instruction.opcode >> 3 & 3)
         address = self._address(instruction.dst, instruction.offset)
         call = (
@@ -285,6 +281,7 @@ class _Writer:
                 f"if len(frames) + 1 >= {CALL_FRAMES}:",
                 "    raise MachineFaultError(FaultCause.CALL_DEPTH)",
                 f"frames.append(Frame({slot + 1}, (r6, r7, r8, r9)))",
+                "r6 = r7 = r8 = r9 = 0",
                 "r10 = frame_pointer(len(frames))",
                 "memory.frames = len(frames) + 1",
                 f"b = {slot + 1 + instruction.imm}",

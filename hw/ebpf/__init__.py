@@ -1,0 +1,1 @@
+"""The eBPF policy engine in RTL."""
