@@ -18,10 +18,14 @@ def frame_pointer(frame: int) -> int:
 
 @dataclass(frozen=True)
 class Frame:
-    """What a local call keeps: where to go on, and r6 to r9."""
+    """What a local call keeps: where to go on, r6 to r9, and the program, which may change.
+
+    A function may make a tail call; the program that it goes on in returns to the caller.
+    """
 
     slot: int
     saved: tuple[int, ...]
+    program: Program
 
 
 @dataclass

@@ -8,14 +8,29 @@ from fanweave.golden.ebpf.memory import MachineFaultError, Memory
 from fanweave.golden.isa.ebpf_helpers import HELPERS
 from fanweave.golden.isa.ebpf_machine import (
     MAP_SPAN,
+    OPEN_RECORDS,
+    RANDOM_SEED,
     FaultCause,
     Region,
     map_address,
     map_handle,
 )
-from fanweave.golden.isa.ebpf_maps import Errno
+from fanweave.golden.isa.ebpf_maps import Errno, RingFlag
 
 __all__ = ["Engine", "call_helper", "next_random"]
+
+_BY_NAME = {helper.name: helper for helper in HELPERS.values()}
+_LOOKUP, _UPDATE, _DELETE, _PUSH, _POP, _RING = (
+    _BY_NAME[name].maps
+    for name in (
+        "map_lookup_elem",
+        "map_update_elem",
+        "map_delete_elem",
+        "map_push_elem",
+        "map_pop_elem",
+        "ringbuf_reserve",
+    )
+)
 
 _MASK64 = (1 << 64) - 1
 _MASK32 = (1 << 32) - 1
@@ -48,11 +63,14 @@ class Engine:
 
     number: int = 0
     time_ns: int = 0
-    random: int = field(default=0x2545_F491)
+    random: int = field(default=RANDOM_SEED)
 
 
 def call_helper(number: int, arguments: tuple[int, ...], memory: Memory, engine: Engine) -> int:
     """Call a helper other than a tail call.
+
+    Arguments are looked at in the order of their registers; the first that is wrong ends the
+    event.
 
     Parameters
     ----------
@@ -73,7 +91,8 @@ def call_helper(number: int, arguments: tuple[int, ...], memory: Memory, engine:
     Raises
     ------
     MachineFaultError
-        If there is no such helper, or an argument is no map or points outside of memory.
+        If there is no such helper, or an argument is no map of a fitting type or points outside
+        of memory.
     """
     helper = _TABLE.get(number)
     if helper is None:
@@ -81,13 +100,19 @@ def call_helper(number: int, arguments: tuple[int, ...], memory: Memory, engine:
     return helper(memory, engine, *arguments) & _MASK64
 
 
-def _map_and_key(memory: Memory, handle: int, key: int) -> tuple[Map, bytes]:
-    found = memory.map_of(handle)
-    return found, memory.read(key, found.spec.key_size)
+def _require_writable(found: Map) -> None:
+    if not found.writable:
+        raise MachineFaultError(FaultCause.FORBIDDEN)
+
+
+def _require_readable(found: Map) -> None:
+    if not found.readable:
+        raise MachineFaultError(FaultCause.FORBIDDEN)
 
 
 def _lookup(memory: Memory, engine: Engine, handle: int, key: int, *_: int) -> int:
-    found, wanted = _map_and_key(memory, handle, key)
+    found = memory.map_of(handle, _LOOKUP)
+    wanted = memory.read(key, found.spec.key_size)
     if isinstance(found, ArrayOfMaps):
         inner = found.entry(int.from_bytes(wanted, "little"))
         return 0 if inner is None else map_handle(inner)
@@ -98,40 +123,46 @@ def _lookup(memory: Memory, engine: Engine, handle: int, key: int, *_: int) -> i
 def _update(
     memory: Memory, engine: Engine, handle: int, key: int, value: int, flags: int, *_: int
 ) -> int:
-    found, wanted = _map_and_key(memory, handle, key)
+    found = memory.map_of(handle, _UPDATE)
+    _require_writable(found)
+    wanted = memory.read(key, found.spec.key_size)
     return found.update(wanted, memory.read(value, found.spec.value_size), flags, engine.number)
 
 
 def _delete(memory: Memory, engine: Engine, handle: int, key: int, *_: int) -> int:
-    found, wanted = _map_and_key(memory, handle, key)
-    return found.delete(wanted)
+    found = memory.map_of(handle, _DELETE)
+    _require_writable(found)
+    return found.delete(memory.read(key, found.spec.key_size))
 
 
 def _push(memory: Memory, engine: Engine, handle: int, value: int, flags: int, *_: int) -> int:
-    found = memory.map_of(handle)
+    found = memory.map_of(handle, _PUSH)
+    _require_writable(found)
     return found.push(memory.read(value, found.spec.value_size), flags)
 
 
 def _pop(memory: Memory, engine: Engine, handle: int, value: int, *_: int) -> int:
-    found = memory.map_of(handle)
+    found = memory.map_of(handle, _POP)
+    _require_readable(found)
+    _require_writable(found)
     # A bad address must not cost the value.
-    memory.read(value, found.spec.value_size)
+    memory.locate(value, found.spec.value_size, write=True)
     result, taken = found.pop()
     memory.write(value, taken)
     return result
 
 
 def _peek(memory: Memory, engine: Engine, handle: int, value: int, *_: int) -> int:
-    found = memory.map_of(handle)
+    found = memory.map_of(handle, _POP)
+    _require_readable(found)
     result, seen = found.peek()
     memory.write(value, seen)
     return result
 
 
 def _ring_of(memory: Memory, handle: int) -> RingMap:
-    found = memory.map_of(handle)
-    if not isinstance(found, RingMap):
-        raise MachineFaultError(FaultCause.BAD_MAP)
+    found = memory.map_of(handle, _RING)
+    assert isinstance(found, RingMap)
     return found
 
 
@@ -139,9 +170,9 @@ def _ring_output(
     memory: Memory, engine: Engine, handle: int, data: int, length: int, flags: int, *_: int
 ) -> int:
     ring = _ring_of(memory, handle)
-    if flags:
-        return -Errno.INVALID
     record = memory.read(data, length)
+    if flags & ~(RingFlag.NO_WAKEUP | RingFlag.FORCE_WAKEUP):
+        return -Errno.INVALID
     place = ring.reserve(length)
     if place is None:
         return -Errno.AGAIN
@@ -154,8 +185,13 @@ def _ring_reserve(
     memory: Memory, engine: Engine, handle: int, length: int, flags: int, *_: int
 ) -> int:
     ring = _ring_of(memory, handle)
-    place = None if flags else ring.reserve(length)
-    return 0 if place is None else map_address(handle - Region.MAP_HANDLES) + place
+    if flags or len(memory.records) == OPEN_RECORDS:
+        return 0
+    place = ring.reserve(length)
+    if place is None:
+        return 0
+    memory.records.append((ring, place))
+    return map_address(handle - Region.MAP_HANDLES) + place
 
 
 def _ring_finish(memory: Memory, address: int, *, keep: bool) -> int:
@@ -163,6 +199,7 @@ def _ring_finish(memory: Memory, address: int, *, keep: bool) -> int:
     found = memory.maps[number] if 0 <= number < len(memory.maps) else None
     if not isinstance(found, RingMap) or not found.finish(place, keep=keep):
         raise MachineFaultError(FaultCause.BAD_MAP)
+    memory.records.remove((found, place))
     return 0
 
 
@@ -183,7 +220,7 @@ def _random(memory: Memory, engine: Engine, *_: int) -> int:
     return engine.random
 
 
-_BY_NAME: dict[str, Callable[..., int]] = {
+_FUNCTIONS: dict[str, Callable[..., int]] = {
     "map_lookup_elem": _lookup,
     "map_update_elem": _update,
     "map_delete_elem": _delete,
@@ -199,4 +236,5 @@ _BY_NAME: dict[str, Callable[..., int]] = {
     "ringbuf_discard": _ring_discard,
     "ringbuf_query": _ring_query,
 }
-_TABLE = {n: _BY_NAME[helper.name] for n, helper in HELPERS.items() if helper.name in _BY_NAME}
+#: By number; a tail call is the interpreter's.
+_TABLE = {_BY_NAME[name].number: function for name, function in _FUNCTIONS.items()}

@@ -25,7 +25,7 @@ from fanweave.golden.isa.ebpf_legality import fault_of
 from fanweave.golden.isa.ebpf_machine import CALL_FRAMES, TAIL_CALLS, FaultCause
 from fanweave.golden.isa.ebpf_maps import Errno
 
-__all__ = ["Trace", "atomic", "interpret", "is_tail_call", "step"]
+__all__ = ["Trace", "advance", "atomic", "interpret", "step"]
 
 #: Called with the event before each instruction.
 Trace = Callable[[Event, Instruction], None]
@@ -57,31 +57,27 @@ def interpret(
     MachineFaultError
         If the event ends early; the event says where.
     """
-    while True:
-        slots = event.program.slots
-        if not 0 <= event.slot < len(slots):
-            raise MachineFaultError(FaultCause.END_OF_PROGRAM)
-        instruction = slots[event.slot] or _MIDDLE
-        if event.executed >= budget:
-            raise MachineFaultError(FaultCause.WATCHDOG)
-        if trace is not None:
-            trace(event, instruction)
-        event.executed += 1
-        if step(event, instruction, programs):
-            return
+    while not advance(event, programs, budget, trace):
+        pass
 
 
-def is_tail_call(event: Event) -> bool:
-    """Whether the next instruction is a tail call."""
+def advance(
+    event: Event, programs: Mapping[int, Program], budget: int, trace: Trace | None = None
+) -> bool:
+    """Execute the next instruction of an event; returns whether the event has ended.
+
+    See `interpret`.
+    """
     slots = event.program.slots
-    instruction = slots[event.slot] if 0 <= event.slot < len(slots) else None
-    return (
-        instruction is not None
-        and instruction.instruction_class is _C.JMP
-        and instruction.opcode >> 4 == JumpOperation.CALL
-        and instruction.src == CallKind.HELPER
-        and instruction.imm == _TAIL_CALL
-    )
+    if not 0 <= event.slot < len(slots):
+        raise MachineFaultError(FaultCause.END_OF_PROGRAM)
+    instruction = slots[event.slot] or _MIDDLE
+    if event.executed >= budget:
+        raise MachineFaultError(FaultCause.WATCHDOG)
+    if trace is not None:
+        trace(event, instruction)
+    event.executed += 1
+    return step(event, instruction, programs)
 
 
 def step(event: Event, instruction: Instruction, programs: Mapping[int, Program]) -> bool:
@@ -218,6 +214,7 @@ def _exit(event: Event) -> bool:
     event.registers[6:10] = frame.saved
     event.registers[FRAME_POINTER] = frame_pointer(len(event.frames))
     event.memory.frames = len(event.frames) + 1
+    event.program = frame.program
     event.slot = frame.slot
     return False
 
@@ -226,7 +223,7 @@ def _call(event: Event, instruction: Instruction, programs: Mapping[int, Program
     if instruction.src == CallKind.LOCAL:
         if len(event.frames) + 1 >= CALL_FRAMES:
             raise MachineFaultError(FaultCause.CALL_DEPTH)
-        event.frames.append(Frame(event.slot + 1, tuple(event.registers[6:10])))
+        event.frames.append(Frame(event.slot + 1, tuple(event.registers[6:10]), event.program))
         event.registers[6:10] = (0, 0, 0, 0)
         event.registers[FRAME_POINTER] = frame_pointer(len(event.frames))
         event.memory.frames = len(event.frames) + 1
@@ -245,9 +242,8 @@ def _call(event: Event, instruction: Instruction, programs: Mapping[int, Program
 
 def _tail_call(event: Event, arguments: tuple[int, ...], programs: Mapping[int, Program]) -> None:
     """Go on in another program; where there is none, go on with an error."""
-    found = event.memory.map_of(arguments[1])
-    if not isinstance(found, ProgramArray):
-        raise MachineFaultError(FaultCause.BAD_MAP)
+    found = event.memory.map_of(arguments[1], HELPERS[_TAIL_CALL].maps)
+    assert isinstance(found, ProgramArray)
     number = found.entry(arguments[2] & MASK32)
     if number is None or number not in programs or event.tail_calls >= TAIL_CALLS:
         event.registers[0] = -Errno.NOENT & MASK64

@@ -4,13 +4,18 @@ from collections.abc import Mapping, Sequence
 
 from fanweave.golden.ebpf.event import Event, Outcome
 from fanweave.golden.ebpf.helpers import Engine
-from fanweave.golden.ebpf.interpreter import Trace, interpret, is_tail_call, step
+from fanweave.golden.ebpf.interpreter import Trace, advance, interpret
 from fanweave.golden.ebpf.maps import Map
 from fanweave.golden.ebpf.memory import MachineFaultError, Memory
 from fanweave.golden.ebpf.program import Program
 from fanweave.golden.ebpf.translator import Translation, translate
 from fanweave.golden.errors import InputError
-from fanweave.golden.isa.ebpf_machine import DEFAULT_BUDGET, FaultCause
+from fanweave.golden.isa.ebpf_machine import (
+    DEFAULT_BUDGET,
+    RANDOM_SEED,
+    RANDOM_STRIDE,
+    FaultCause,
+)
 
 __all__ = ["Machine"]
 
@@ -51,7 +56,7 @@ class Machine:
         self.programs = dict(programs or {})
         # Different and never zero, so that engines do not draw the same numbers.
         self.engines = [
-            Engine(number=n, random=Engine().random ^ n * 0x9E37_79B1 & 0xFFFF_FFFF)
+            Engine(number=n, random=RANDOM_SEED ^ n * RANDOM_STRIDE & 0xFFFF_FFFF)
             for n in range(engines)
         ]
         self.budget = budget
@@ -103,6 +108,7 @@ class Machine:
                 interpret(event, self.programs, self.budget, trace)
         except MachineFaultError as error:
             fault = error.cause
+        memory.drop_records()
         return Outcome(
             r0=event.registers[0],
             fault=fault,
@@ -112,18 +118,10 @@ class Machine:
         )
 
     def _run_translated(self, event: Event) -> None:
-        """Translated code as far as it goes, and the interpreter where it stops.
-
-        After a tail call the next program's translation goes on.
-        """
+        """Translated code as far as it goes, and the interpreter for the instruction behind it."""
         while not self._translation(event.program)(event, self.budget):
-            if not is_tail_call(event) or event.executed >= self.budget:
-                interpret(event, self.programs, self.budget)
+            if advance(event, self.programs, self.budget):
                 return
-            instruction = event.program.slots[event.slot]
-            assert instruction is not None
-            event.executed += 1
-            step(event, instruction, self.programs)
 
     def _translation(self, program: Program) -> Translation:
         if program not in self._translations:

@@ -1,8 +1,8 @@
 """What a program can load from and store to."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
-from fanweave.golden.ebpf.maps import Map
+from fanweave.golden.ebpf.maps import Map, RingMap
 from fanweave.golden.isa.ebpf_machine import (
     CALL_FRAMES,
     FRAME_BYTES,
@@ -10,6 +10,7 @@ from fanweave.golden.isa.ebpf_machine import (
     FaultCause,
     Region,
 )
+from fanweave.golden.isa.ebpf_maps import MapType
 
 __all__ = ["MachineFaultError", "Memory"]
 
@@ -39,8 +40,10 @@ class Memory:
         self.stack = bytearray(CALL_FRAMES * FRAME_BYTES)
         #: Bytes of the stack that belong to a frame in use.
         self.frames = 1
+        #: Records that the event has reserved and not given back: ring, and place in it.
+        self.records: list[tuple[RingMap, int]] = []
 
-    def locate(self, address: int, size: int) -> tuple[bytearray, int]:
+    def locate(self, address: int, size: int, *, write: bool = False) -> tuple[bytearray, int]:
         """Storage and place in it.
 
         Raises
@@ -58,8 +61,10 @@ class Memory:
                 return self.stack, place
         elif Region.MAP_VALUES <= address < Region.MAP_HANDLES:
             number, place = divmod(address - Region.MAP_VALUES, MAP_SPAN)
-            if number < len(self.maps) and self.maps[number].reach(place) >= size:
-                return self.maps[number].memory, place
+            if number < len(self.maps) and (found := self.maps[number]).reach(place) >= size:
+                if not (found.writable if write else found.readable):
+                    raise MachineFaultError(FaultCause.FORBIDDEN)
+                return found.memory, place
         raise MachineFaultError(FaultCause.OUT_OF_BOUNDS)
 
     def load(self, address: int, size: int) -> int:
@@ -69,7 +74,7 @@ class Memory:
 
     def store(self, address: int, size: int, value: int) -> None:
         """Store the low bytes of a number."""
-        storage, place = self.locate(address, size)
+        storage, place = self.locate(address, size, write=True)
         storage[place : place + size] = (value & (1 << 8 * size) - 1).to_bytes(size, "little")
 
     def read(self, address: int, size: int) -> bytes:
@@ -82,18 +87,31 @@ class Memory:
     def write(self, address: int, value: bytes) -> None:
         """Store bytes."""
         if value:
-            storage, place = self.locate(address, len(value))
+            storage, place = self.locate(address, len(value), write=True)
             storage[place : place + len(value)] = value
 
-    def map_of(self, handle: int) -> Map:
+    def map_of(self, handle: int, kinds: Container[MapType]) -> Map:
         """The map that a handle names.
+
+        Parameters
+        ----------
+        handle : int
+            See `map_handle`.
+        kinds : container of MapType
+            Types that it may be of.
 
         Raises
         ------
         MachineFaultError
-            If it names none.
+            If it names none, or one of another type.
         """
         number = handle - Region.MAP_HANDLES
-        if not 0 <= number < len(self.maps):
+        if not 0 <= number < len(self.maps) or self.maps[number].spec.kind not in kinds:
             raise MachineFaultError(FaultCause.BAD_MAP)
         return self.maps[number]
+
+    def drop_records(self) -> None:
+        """Discard what the event has reserved and left open."""
+        for ring, place in self.records:
+            ring.finish(place, keep=False)
+        self.records.clear()

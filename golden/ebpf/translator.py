@@ -88,6 +88,7 @@ def translate(program: Program) -> Translation:
         "byte_order": byte_order,
         "AluOperation": AluOperation,
         "LEFT": writer.left,
+        "PROGRAM": program,
     }
     exec(compile(source, f"<{program.name}>", "exec"), scope)
     return Translation(frozenset(writer.starts), source, scope["run"])
@@ -271,6 +272,9 @@ class _Writer:
             "r10 = frame_pointer(len(frames))",
             "memory.frames = len(frames) + 1",
             "b = frame.slot",
+            "if frame.program is not PROGRAM:",
+            "    event.program = frame.program",
+            "    return False",
             "continue",
         ]
 
@@ -280,7 +284,7 @@ class _Writer:
                 f"p = {slot}",
                 f"if len(frames) + 1 >= {CALL_FRAMES}:",
                 "    raise MachineFaultError(FaultCause.CALL_DEPTH)",
-                f"frames.append(Frame({slot + 1}, (r6, r7, r8, r9)))",
+                f"frames.append(Frame({slot + 1}, (r6, r7, r8, r9), PROGRAM))",
                 "r6 = r7 = r8 = r9 = 0",
                 "r10 = frame_pointer(len(frames))",
                 "memory.frames = len(frames) + 1",

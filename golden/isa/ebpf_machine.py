@@ -7,6 +7,9 @@ __all__ = [
     "DEFAULT_BUDGET",
     "FRAME_BYTES",
     "MAP_SPAN",
+    "OPEN_RECORDS",
+    "RANDOM_SEED",
+    "RANDOM_STRIDE",
     "TAIL_CALLS",
     "FaultCause",
     "Region",
@@ -20,6 +23,11 @@ FRAME_BYTES = 512
 CALL_FRAMES = 8
 #: Tail calls of one event.
 TAIL_CALLS = 33
+#: Records of ring buffers that an event may hold open; one more reservation gives 0.
+OPEN_RECORDS = 4
+#: State of the first engine's random numbers; engine n begins with the seed xor n times the stride.
+RANDOM_SEED = 0x2545_F491
+RANDOM_STRIDE = 0x9E37_79B1
 #: Instructions of one event unless the machine is told otherwise.
 DEFAULT_BUDGET = 1_000_000
 
@@ -52,6 +60,7 @@ class FaultCause(enum.IntEnum):
     UNKNOWN_HELPER = 6
     BAD_MAP = 7
     END_OF_PROGRAM = 8
+    FORBIDDEN = 9  # the flags of a map keep programs from this
 
 
 def map_handle(number: int) -> int:

@@ -5,7 +5,7 @@ Source: Linux's user-space interface (``linux/bpf.h``, ``asm-generic/errno-base.
 
 import enum
 
-__all__ = ["Errno", "MapFlag", "MapType", "UpdateFlag"]
+__all__ = ["Errno", "MapFlag", "MapType", "RecordFlag", "RingFlag", "RingQuery", "UpdateFlag"]
 
 
 class MapType(enum.IntEnum):
@@ -29,12 +29,41 @@ class UpdateFlag(enum.IntEnum):
     ANY = 0
     NOEXIST = 1
     EXIST = 2
+    LOCK = 4  # together with one of the others; an error, because no value has a lock
 
 
 class MapFlag(enum.IntFlag):
-    """Flags of a map's definition."""
+    """Flags of a map's definition; those that mean something here, or are harmless."""
 
-    NO_PREALLOC = 1
+    NO_PREALLOC = 1  # memory is set aside all the same
+    RDONLY = 8  # for user space, which is not kept from anything here
+    WRONLY = 16
+    RDONLY_PROG = 128  # programs may not change it
+    WRONLY_PROG = 256  # programs may not read it
+    MMAPABLE = 1024  # for user space
+
+
+class RingFlag(enum.IntFlag):
+    """Flags of an output to a ring buffer; both are about waking a reader, and without effect."""
+
+    NO_WAKEUP = 1
+    FORCE_WAKEUP = 2
+
+
+class RingQuery(enum.IntEnum):
+    """What a ring buffer can be asked for; other questions are answered with 0."""
+
+    AVAILABLE = 0
+    SIZE = 1
+    CONSUMER = 2
+    PRODUCER = 3
+
+
+class RecordFlag(enum.IntFlag):
+    """In the first word of a record's header, beside the length."""
+
+    BUSY = 1 << 31
+    DISCARDED = 1 << 30
 
 
 class Errno(enum.IntEnum):
@@ -46,4 +75,5 @@ class Errno(enum.IntEnum):
     BUSY = 16
     EXIST = 17
     INVALID = 22
+    NO_SPACE = 28
     NOT_SUPPORTED = 95

@@ -2,7 +2,7 @@
 
 from fanweave.golden.ebpf.maps.array import ArrayMap, ArrayOfMaps, PerEngineArrayMap, ProgramArray
 from fanweave.golden.ebpf.maps.base import Map, MapSpec
-from fanweave.golden.ebpf.maps.create import create_map
+from fanweave.golden.ebpf.maps.create import create_map, map_type
 from fanweave.golden.ebpf.maps.hash import HashMap, LruHashMap, hash_key
 from fanweave.golden.ebpf.maps.prefix import PrefixMap
 from fanweave.golden.ebpf.maps.queue import QueueMap, StackMap
@@ -23,4 +23,5 @@ __all__ = [
     "StackMap",
     "create_map",
     "hash_key",
+    "map_type",
 ]

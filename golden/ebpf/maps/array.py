@@ -12,9 +12,9 @@ _KEY_BYTES = 4
 
 def _array_flags(flags: int) -> int:
     """What is wrong with the flags of an update of something that always exists."""
-    if flags > UpdateFlag.EXIST:
-        return -Errno.INVALID
-    return -Errno.EXIST if flags == UpdateFlag.NOEXIST else 0
+    if flags & UpdateFlag.NOEXIST:
+        return -Errno.EXIST
+    return -Errno.INVALID if flags & UpdateFlag.LOCK else 0
 
 
 class ArrayMap(Map):
@@ -31,17 +31,17 @@ class ArrayMap(Map):
         """Where a value is."""
         return number * self.pitch
 
-    def lookup(self, key: bytes, engine: int = 0) -> int | None:
+    def find(self, key: bytes, engine: int = 0) -> int | None:
         number = int.from_bytes(key, "little")
         return self.place(number, engine) if number < self.spec.max_entries else None
 
     def update(self, key: bytes, value: bytes, flags: int = 0, engine: int = 0) -> int:
-        wrong = _array_flags(flags)
-        if wrong == -Errno.INVALID:
-            return wrong
-        place = self.lookup(key, engine)
+        if flags & ~UpdateFlag.LOCK > UpdateFlag.EXIST:
+            return -Errno.INVALID
+        place = self.find(key, engine)
         if place is None:
             return -Errno.TOO_BIG
+        wrong = _array_flags(flags)
         if not wrong:
             self.memory[place : place + self.spec.value_size] = value
         return wrong

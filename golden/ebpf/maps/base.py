@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from fanweave.golden.errors import InputError
 from fanweave.golden.isa.ebpf_machine import MAP_SPAN
-from fanweave.golden.isa.ebpf_maps import Errno, MapType
+from fanweave.golden.isa.ebpf_maps import Errno, MapFlag, MapType
 
 __all__ = ["Map", "MapSpec"]
 
@@ -65,6 +65,9 @@ class Map:
             )
         self.spec = spec
         self.memory = bytearray(memory_bytes)
+        #: Whether programs may read and change it.
+        self.readable = not spec.flags & MapFlag.WRONLY_PROG
+        self.writable = not spec.flags & MapFlag.RDONLY_PROG
 
     def require(self, name: str, expected: int) -> None:
         """Refuse a definition whose field is not what the type needs.
@@ -95,9 +98,18 @@ class Map:
                 "it must be 1 or more"
             )
 
-    def lookup(self, key: bytes, engine: int = 0) -> int | None:
-        """Place of a key's value in `memory`, or None."""
+    def find(self, key: bytes, engine: int = 0) -> int | None:
+        """Place of a key's value in `memory`, or None; changes nothing."""
         return None
+
+    def get(self, key: bytes, engine: int = 0) -> bytes | None:
+        """A key's value, or None, as a host reads it: the order of use stays what it was."""
+        place = self.find(key, engine)
+        return None if place is None else self.value_at(place)
+
+    def lookup(self, key: bytes, engine: int = 0) -> int | None:
+        """The same place as `find`, for a program, whose lookups count as use."""
+        return self.find(key, engine)
 
     def update(self, key: bytes, value: bytes, flags: int = 0, engine: int = 0) -> int:
         """Set a key's value."""

@@ -6,9 +6,13 @@ from fanweave.golden.ebpf.maps.hash import HashMap, LruHashMap
 from fanweave.golden.ebpf.maps.prefix import PrefixMap
 from fanweave.golden.ebpf.maps.queue import QueueMap, StackMap
 from fanweave.golden.ebpf.maps.ring import RingMap
-from fanweave.golden.isa.ebpf_maps import MapType
+from fanweave.golden.errors import InputError
+from fanweave.golden.isa.ebpf_maps import MapFlag, MapType
+from fanweave.golden.isa.ebpf_names import map_type_name
 
-__all__ = ["create_map"]
+__all__ = ["create_map", "map_type"]
+
+_FLAGS = int(MapFlag(sum(MapFlag)))
 
 _KINDS: dict[MapType, type] = {
     MapType.HASH: HashMap,
@@ -21,6 +25,31 @@ _KINDS: dict[MapType, type] = {
     MapType.STACK: StackMap,
     MapType.RINGBUF: RingMap,
 }
+
+
+def map_type(number: int, *, name: str) -> MapType:
+    """The type that an object file names by its number.
+
+    Parameters
+    ----------
+    number : int
+        Linux's number.
+    name : str
+        Of the map, for the message.
+
+    Raises
+    ------
+    InputError
+        If this project does not have it.
+    """
+    try:
+        return MapType(number)
+    except ValueError:
+        known = ", ".join(kind.name for kind in MapType)
+        raise InputError(
+            f"map {name!r} is of type {number} ({map_type_name(number)}), which is not supported; "
+            f"{known} are"
+        ) from None
 
 
 def create_map(spec: MapSpec, *, engines: int = 1) -> Map:
@@ -36,8 +65,13 @@ def create_map(spec: MapSpec, *, engines: int = 1) -> Map:
     Raises
     ------
     InputError
-        If the definition is not one that its type allows.
+        If the definition is not one that its type allows, or has a flag without a meaning here.
     """
+    if spec.flags & ~_FLAGS:
+        raise InputError(
+            f"map {spec.name!r} has flags = {spec.flags:#x}; of these {spec.flags & ~_FLAGS:#x} "
+            "are not supported"
+        )
     if spec.kind is MapType.PERCPU_ARRAY:
         return PerEngineArrayMap(spec, engines)
     made: Map = _KINDS[spec.kind](spec)

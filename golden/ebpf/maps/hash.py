@@ -28,6 +28,9 @@ def hash_key(key: bytes) -> int:
 class HashMap(Map):
     """Values by key, in slots that are given out in a fixed order."""
 
+    #: Error of an update that finds no room.
+    full = Errno.TOO_BIG
+
     def __init__(self, spec: MapSpec) -> None:
         self.pitch = -(-spec.value_size // 8) * 8
         super().__init__(spec, self.pitch * spec.max_entries)
@@ -37,7 +40,7 @@ class HashMap(Map):
         #: The slot that is given out next is the last.
         self.free = list(reversed(range(spec.max_entries)))
 
-    def lookup(self, key: bytes, engine: int = 0) -> int | None:
+    def find(self, key: bytes, engine: int = 0) -> int | None:
         slot = self.slots.get(key)
         return None if slot is None else slot * self.pitch
 
@@ -49,7 +52,7 @@ class HashMap(Map):
             if flags == UpdateFlag.EXIST:
                 return -Errno.NOENT
             if not self.free and not self.make_room():
-                return -Errno.TOO_BIG
+                return -self.full
             slot = self.slots[key] = self.free.pop()
         elif flags == UpdateFlag.NOEXIST:
             return -Errno.EXIST

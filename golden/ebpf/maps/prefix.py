@@ -18,6 +18,8 @@ class PrefixMap(HashMap):
     lookup gives the value of the longest prefix of its data that is no longer than its length.
     """
 
+    full = Errno.NO_SPACE
+
     def __init__(self, spec: MapSpec) -> None:
         low, high = _DATA_BYTES
         if not low <= spec.key_size - _LENGTH_BYTES <= high:
@@ -38,13 +40,13 @@ class PrefixMap(HashMap):
     def _length(self, key: bytes) -> int:
         return int.from_bytes(key[:_LENGTH_BYTES], "little")
 
-    def lookup(self, key: bytes, engine: int = 0) -> int | None:
+    def find(self, key: bytes, engine: int = 0) -> int | None:
         """Place of the longest match's value."""
         length = self._length(key)
         if length > self.data_bits:
             return None
         for shorter in range(length, -1, -1):
-            place = super().lookup(self._canonical(key, shorter), engine)
+            place = super().find(self._canonical(key, shorter), engine)
             if place is not None:
                 return place
         return None

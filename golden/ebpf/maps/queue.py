@@ -48,9 +48,6 @@ class QueueMap(Map):
         """Drop it."""
         self.values.popleft()
 
-    def lookup(self, key: bytes, engine: int = 0) -> int | None:
-        return None
-
     def update(self, key: bytes, value: bytes, flags: int = 0, engine: int = 0) -> int:
         return -Errno.INVALID
 

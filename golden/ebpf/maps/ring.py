@@ -1,23 +1,28 @@
 """Ring buffer of records of any length."""
 
+import struct
 from collections.abc import Iterator
 
 from fanweave.golden.ebpf.maps.base import Map, MapSpec
 from fanweave.golden.errors import InputError
+from fanweave.golden.isa.ebpf_maps import RecordFlag, RingQuery
 
 __all__ = ["RingMap"]
 
-_HEADER_BYTES = 8
+_HEADER = struct.Struct("<II")
 _ROUND = 8
-#: What `query` can be asked for.
-AVAILABLE, SIZE, CONSUMER, PRODUCER = range(4)
+_LENGTH_MASK = RecordFlag.DISCARDED - 1
 
 
 class RingMap(Map):
-    """Records in the order of their reservations; a record that is not submitted holds the rest up.
+    """Records in the order of their reservations; one that is still open holds the others up.
 
-    A record takes a header of 8 bytes and its data rounded up to 8, in a ring of `max_entries`
-    bytes. Addresses of records do not wrap: the data area appears twice, one behind the other.
+    The ring has `max_entries` bytes. A record takes a header and its data, rounded up to 8. The
+    header is two words: the length with `RecordFlag`, and zero. As in Linux, the ring is never
+    full to the last byte, and a new record holds what the ring held there before.
+
+    Addresses of records do not wrap: in `memory` the ring is followed by room for the part of one
+    record that goes on at the ring's beginning.
     """
 
     def __init__(self, spec: MapSpec) -> None:
@@ -32,62 +37,80 @@ class RingMap(Map):
         self.require("value_size", 0)
         self.producer = 0
         self.consumer = 0
-        #: place of the data -> [position, length, state]; in order of reservation
-        self.records: dict[int, list[int]] = {}
+        #: Open records: place of the data -> its length.
+        self.open: dict[int, int] = {}
 
     def reserve(self, length: int) -> int | None:
         """Place of a new record's data in `memory`, or None if there is no room."""
         size = self.spec.max_entries
-        total = _HEADER_BYTES + -(-length // _ROUND) * _ROUND
-        if total > size or self.producer + total - self.consumer > size:
+        total = _taken(length)
+        if self.producer + total - self.consumer >= size:
             return None
-        place = self.producer % size + _HEADER_BYTES
-        self.memory[place : place + length] = bytes(length)
-        self.records[place] = [total, length, 0]
+        start = self.producer % size
+        _HEADER.pack_into(self.memory, start, length | RecordFlag.BUSY, 0)
+        wrapped = max(start + total - size, 0)
+        self.memory[size : size + wrapped] = self.memory[:wrapped]
         self.producer += total
+        place = start + _HEADER.size
+        self.open[place] = length
         return place
 
     def finish(self, place: int, *, keep: bool) -> bool:
         """Submit or discard a reservation; returns whether there was one."""
-        record = self.records.get(place)
-        if record is None or record[2] != 0:
+        length = self.open.pop(place, None)
+        if length is None:
             return False
-        record[2] = 1 if keep else 2
+        size = self.spec.max_entries
+        start = place - _HEADER.size
+        flag = 0 if keep else RecordFlag.DISCARDED
+        _HEADER.pack_into(self.memory, start, length | flag, 0)
+        wrapped = max(start + _taken(length) - size, 0)
+        self.memory[:wrapped] = self.memory[size : size + wrapped]
         return True
 
     def query(self, what: int) -> int:
         """What Linux's ``bpf_ringbuf_query`` gives; 0 for an unknown question."""
         return {
-            AVAILABLE: self.producer - self.consumer,
-            SIZE: self.spec.max_entries,
-            CONSUMER: self.consumer,
-            PRODUCER: self.producer,
-        }.get(what, 0)
+            RingQuery.AVAILABLE: self.producer - self.consumer,
+            RingQuery.SIZE: self.spec.max_entries,
+            RingQuery.CONSUMER: self.consumer,
+            RingQuery.PRODUCER: self.producer,
+        }.get(what, 0)  # type: ignore[call-overload]
 
     def consume(self) -> bytes | None:
         """Take the oldest submitted record, as a reader outside would; None if there is none."""
-        while self.records:
-            place = next(iter(self.records))
-            total, length, state = self.records[place]
-            if state == 0:
-                return None
-            del self.records[place]
-            self.consumer += total
-            if state == 1:
-                return bytes(self.memory[place : place + length])
+        for position, record in self._closed():
+            self.consumer = position
+            if record is not None:
+                return record
         return None
+
+    def _closed(self) -> Iterator[tuple[int, bytes | None]]:
+        """Records up to the first open one: the position behind each, and its data if kept."""
+        size = self.spec.max_entries
+        position = self.consumer
+        while position < self.producer:
+            word, _ = _HEADER.unpack_from(self.memory, position % size)
+            if word & RecordFlag.BUSY:
+                return
+            length = word & _LENGTH_MASK
+            start = position % size + _HEADER.size
+            data = (bytes(self.memory[start:size]) + bytes(self.memory[:start]))[:length]
+            position += _taken(length)
+            yield position, None if word & RecordFlag.DISCARDED else data
 
     def reach(self, place: int) -> int:
         """Up to the end of the open record that holds the place."""
-        for start, (_, length, state) in self.records.items():
-            if state == 0 and start <= place < start + length:
+        for start, length in self.open.items():
+            if start <= place < start + length:
                 return start + length - place
         return 0
 
     def items(self) -> Iterator[tuple[bytes, bytes]]:
         """Submitted records up to the first open one, without keys."""
-        for place, (_, length, state) in self.records.items():
-            if state == 0:
-                return
-            if state == 1:
-                yield b"", bytes(self.memory[place : place + length])
+        return ((b"", data) for _, data in self._closed() if data is not None)
+
+
+def _taken(length: int) -> int:
+    """Bytes of a record in the ring."""
+    return _HEADER.size + -(-length // _ROUND) * _ROUND
