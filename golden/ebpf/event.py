@@ -60,7 +60,7 @@ class Event:
     tail_calls: int = 0
 
     def __post_init__(self) -> None:
-        self.registers[1] = Region.CONTEXT
+        self.registers[1] = int(Region.CONTEXT)
         self.registers[2] = len(self.memory.context)
         self.registers[FRAME_POINTER] = frame_pointer(0)
 

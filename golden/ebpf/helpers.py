@@ -32,6 +32,8 @@ _LOOKUP, _UPDATE, _DELETE, _PUSH, _POP, _RING = (
     )
 )
 
+#: A plain number: of a flag the complement would be the other flags, and not all other bits.
+_RING_FLAGS = int(RingFlag.NO_WAKEUP | RingFlag.FORCE_WAKEUP)
 _MASK64 = (1 << 64) - 1
 _MASK32 = (1 << 32) - 1
 
@@ -171,7 +173,7 @@ def _ring_output(
 ) -> int:
     ring = _ring_of(memory, handle)
     record = memory.read(data, length)
-    if flags & ~(RingFlag.NO_WAKEUP | RingFlag.FORCE_WAKEUP):
+    if flags & ~_RING_FLAGS:
         return -Errno.INVALID
     place = ring.reserve(length)
     if place is None:

@@ -14,6 +14,7 @@ from fanweave.golden.isa.ebpf import (
 from fanweave.golden.isa.ebpf_helpers import HELPERS
 from fanweave.golden.isa.ebpf_legality import fault_of
 from fanweave.golden.isa.ebpf_machine import CALL_FRAMES
+from fanweave.golden.isa.ebpf_names import helper_name
 
 __all__ = ["MAX_SLOTS", "check_program"]
 
@@ -80,7 +81,8 @@ def _reference_fault(instruction: Instruction, maps: int) -> str | None:
         return "calls by BTF id are not possible here"
     if is_call and instruction.src == CallKind.HELPER and instruction.imm not in HELPERS:
         known = ", ".join(f"{number} {helper.name}" for number, helper in HELPERS.items())
-        return f"helper {instruction.imm} is unknown; known are {known}"
+        name = helper_name(instruction.imm)
+        return f"helper {instruction.imm} ({name}) is not supported; supported are {known}"
     return None
 
 

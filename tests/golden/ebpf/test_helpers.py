@@ -15,6 +15,9 @@ from fanweave.golden.ebpf.build import (
     store_imm,
     wide,
 )
+from fanweave.golden.ebpf.build import (
+    call as call_local,
+)
 from fanweave.golden.ebpf.helpers import next_random
 from fanweave.golden.ebpf.machine import Machine
 from fanweave.golden.ebpf.maps import MapSpec, create_map
@@ -23,16 +26,36 @@ from fanweave.golden.errors import InputError
 from fanweave.golden.isa.ebpf import AluOperation, JumpOperation, Size
 from fanweave.golden.isa.ebpf_helpers import HELPERS
 from fanweave.golden.isa.ebpf_machine import FaultCause
-from fanweave.golden.isa.ebpf_maps import MapType
+from fanweave.golden.isa.ebpf_maps import MapFlag, MapType
 
 NUMBERS = {h.name: n for n, h in HELPERS.items()}
 M64 = (1 << 64) - 1
 
 
-def make(kind, *, key=4, value=8, entries=4):
+def make(kind, *, key=4, value=8, entries=4, flags=0):
     return create_map(
-        MapSpec(name="m", kind=kind, key_size=key, value_size=value, max_entries=entries)
+        MapSpec(
+            name="m",
+            kind=kind,
+            key_size=key,
+            value_size=value,
+            max_entries=entries,
+            flags=flags,
+        )
     )
+
+
+def one_of_each():
+    """A map of every type."""
+    sizes = {
+        MapType.LPM_TRIE: {"key": 8},
+        MapType.PROG_ARRAY: {"value": 4},
+        MapType.ARRAY_OF_MAPS: {"value": 4},
+        MapType.QUEUE: {"key": 0},
+        MapType.STACK: {"key": 0},
+        MapType.RINGBUF: {"key": 0, "value": 0, "entries": 64},
+    }
+    return [make(kind, **sizes.get(kind, {})) for kind in MapType]
 
 
 def run(program, maps=(), **options):
@@ -217,3 +240,122 @@ def test_a_map_that_is_no_map_is_a_fault(handle):
 def test_a_machine_needs_an_engine_and_a_budget(arguments):
     with pytest.raises(InputError, match="needs 1"):
         Machine(**arguments)
+
+
+WITH_MAP = [helper for helper in HELPERS.values() if helper.maps]
+
+
+@pytest.mark.parametrize("called", WITH_MAP, ids=lambda helper: helper.name)
+def test_a_map_of_another_type_is_a_fault(called):
+    """Linux's verifier has the same table."""
+    maps = one_of_each()
+    for number, made in enumerate(maps):
+        first = 2 if called.name == "tail_call" else 1
+        program = [
+            *(copy(register, 10) for register in range(1, 6)),
+            *(alu(AluOperation.ADD, register, imm=-64) for register in (1, 2, 3)),
+            map_of(first, number),
+            *([mov(3, 0)] if called.name in ("tail_call", "ringbuf_output") else []),
+            *([mov(2, 8)] if called.name.startswith("ringbuf_res") else []),
+            call(called.name),
+        ]
+        fault = run(program, maps).fault
+        assert (fault is FaultCause.BAD_MAP) == (made.spec.kind not in called.maps)
+        assert fault in (FaultCause.BAD_MAP, FaultCause.NONE)
+
+
+def test_records_left_open_end_with_the_event():
+    ring = make(MapType.RINGBUF, key=0, value=0, entries=256)
+    reserve = [map_of(1, 0), mov(2, 8), mov(3, 0), call("ringbuf_reserve")]
+    assert run([*reserve, *reserve], [ring]).r0 != 0
+    assert ring.query(0) == 32
+    assert run([*reserve, mov(1, 0), load(0, 1)], [ring]).fault is FaultCause.OUT_OF_BOUNDS
+    assert ring.query(0) == 48
+    # Nothing holds the next one up.
+    assert (
+        run(
+            [
+                mov(4, 0),
+                copy(2, 10),
+                alu(AluOperation.ADD, 2, imm=-8),
+                map_of(1, 0),
+                mov(3, 8),
+                call("ringbuf_output"),
+            ],
+            [ring],
+        ).r0
+        == 0
+    )
+    assert ring.consume() == bytes(8)
+
+
+def test_an_event_holds_so_many_records():
+    ring = make(MapType.RINGBUF, key=0, value=0, entries=256)
+    reserve = [map_of(1, 0), mov(2, 8), mov(3, 0), call("ringbuf_reserve")]
+    submit = [copy(1, 0), mov(2, 0), call("ringbuf_submit")]
+    assert run(reserve * 4, [ring]).r0 != 0
+    assert run(reserve * 5, [ring]).r0 == 0
+    ring = make(MapType.RINGBUF, key=0, value=0, entries=256)
+    assert run([*(reserve + submit) * 4, *reserve], [ring]).r0 != 0
+
+
+def test_reservations_with_flags_and_outputs_with_unknown_ones():
+    ring = make(MapType.RINGBUF, key=0, value=0, entries=64)
+    assert run([map_of(1, 0), mov(2, 8), mov(3, 1), call("ringbuf_reserve")], [ring]).r0 == 0
+    output = [copy(2, 1), map_of(1, 0), mov(3, 4)]
+    for flags, expected in ((4, -22 & M64), (1, 0), (2, 0), (3, 0)):
+        assert run([*output, mov(4, flags), call("ringbuf_output")], [ring]).r0 == expected
+    # Behind the last one there are 16 bytes, all of which may not be used.
+    assert run([*output, mov(4, 0), call("ringbuf_output")], [ring]).r0 == -11 & M64
+
+
+@pytest.mark.parametrize(
+    ("flags", "last", "fault"),
+    [
+        (MapFlag.RDONLY_PROG, load(0, 0), FaultCause.NONE),
+        (MapFlag.RDONLY_PROG, store(0, 0), FaultCause.FORBIDDEN),
+        (MapFlag.WRONLY_PROG, load(0, 0), FaultCause.FORBIDDEN),
+        (MapFlag.WRONLY_PROG, store_imm(0, 0), FaultCause.NONE),
+        (0, store_imm(0, 0), FaultCause.NONE),
+    ],
+)
+def test_flags_keep_programs_from_values(flags, last, fault):
+    array = make(MapType.ARRAY, flags=flags)
+    program = [wide(0, 0, kind=2), last, mov(0, 0)]
+    assert run(program, [array]).fault is fault
+    assert run(program, [array], reference=True).fault is fault
+
+
+def test_helpers_do_not_change_a_map_that_is_read_only():
+    array = make(MapType.ARRAY, flags=MapFlag.RDONLY_PROG)
+    key = [store_imm(10, 0, -8), copy(2, 10), alu(AluOperation.ADD, 2, imm=-8), copy(3, 2)]
+    for name in ("map_update_elem", "map_delete_elem"):
+        outcome = run([*key, mov(4, 0), map_of(1, 0), call(name)], [array])
+        assert outcome.fault is FaultCause.FORBIDDEN
+    queue = make(MapType.QUEUE, key=0, flags=MapFlag.RDONLY_PROG)
+    queue.push(bytes(8))
+    for name, fault in (
+        ("map_push_elem", FaultCause.FORBIDDEN),
+        ("map_pop_elem", FaultCause.FORBIDDEN),
+        ("map_peek_elem", FaultCause.NONE),
+    ):
+        assert run([*key, mov(3, 0), map_of(1, 0), call(name)], [queue]).fault is fault
+
+
+@pytest.mark.parametrize("reference", [False, True])
+def test_a_program_that_a_function_goes_on_in_returns_to_the_functions_caller(reference):
+    table = make(MapType.PROG_ARRAY, value=4)
+    table.update((1).to_bytes(4, "little"), (3).to_bytes(4, "little"))
+    caller = Program.of(
+        [
+            *(mov(6, 40), call_local(2), alu(AluOperation.ADD, 0, 6), leave()),
+            *(map_of(2, 0), mov(3, 1), call("tail_call"), mov(0, 1000), leave()),
+        ],
+        "caller",
+    )
+    # Its r6 is its own, and its slot 2 is not where the caller goes on.
+    other = Program.of([mov(6, 7), mov(0, 2), leave(), mov(0, 99), leave()], "other")
+    machine = Machine([table], programs={3: other})
+    outcome = machine.run(caller, reference=reference)
+    assert (outcome.fault, outcome.r0) == (FaultCause.NONE, 42)
+    assert outcome.instructions == 2 + 3 + 3 + 2

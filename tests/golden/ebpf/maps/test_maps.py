@@ -4,15 +4,22 @@ import random
 
 import pytest
 
-from fanweave.golden.ebpf.maps import MapSpec, create_map, hash_key
+from fanweave.golden.ebpf.maps import MapSpec, create_map, hash_key, map_type
 from fanweave.golden.errors import InputError
 from fanweave.golden.isa.ebpf_maps import Errno, MapType, UpdateFlag
 
 ANY, NOEXIST, EXIST = UpdateFlag.ANY, UpdateFlag.NOEXIST, UpdateFlag.EXIST
 
 
-def make(kind, *, key=4, value=8, entries=4, engines=1):
-    spec = MapSpec(name="m", kind=kind, key_size=key, value_size=value, max_entries=entries)
+def make(kind, *, key=4, value=8, entries=4, engines=1, flags=0):
+    spec = MapSpec(
+        name="m",
+        kind=kind,
+        key_size=key,
+        value_size=value,
+        max_entries=entries,
+        flags=flags,
+    )
     return create_map(spec, engines=engines)
 
 
@@ -35,6 +42,12 @@ def test_an_array_has_all_its_values_from_the_beginning():
     assert array.update(number(4), b"fghij") == -Errno.TOO_BIG
     assert array.update(number(4), b"fghij", NOEXIST) == -Errno.TOO_BIG
     assert array.update(number(1), b"fghij", 3) == -Errno.INVALID
+    # A lock flag is noticed last, as no value has a lock.
+    assert array.update(number(4), b"fghij", UpdateFlag.LOCK) == -Errno.TOO_BIG
+    assert array.update(number(1), b"fghij", UpdateFlag.LOCK | NOEXIST) == -Errno.EXIST
+    assert array.update(number(1), b"fghij", UpdateFlag.LOCK) == -Errno.INVALID
+    assert array.update(number(1), b"fghij", 8) == -Errno.INVALID
+    assert array.update(number(1), b"fghij", 1 << 63) == -Errno.INVALID
     assert array.delete(number(1)) == -Errno.INVALID
     assert read(array, number(1)) == b"fghij"
     assert [value for _, value in array.items()] == [bytes(5), b"fghij", bytes(5), bytes(5)]
@@ -105,6 +118,41 @@ def test_random_operations_are_those_of_a_dictionary(kind):
                     model.pop(key, None)
                     model[key] = value
         assert dict(table.items()) == model
+
+
+def test_a_host_that_reads_does_not_change_the_order_of_use():
+    table = make(MapType.LRU_HASH, entries=2)
+    for key in (1, 2):
+        assert table.update(number(key), number(key, 8)) == 0
+    assert table.get(number(1)) == number(1, 8)
+    assert table.get(number(3)) is None
+    assert table.update(number(3), number(3, 8)) == 0
+    assert table.get(number(1)) is None
+    table.lookup(number(2))
+    assert table.update(number(4), number(4, 8)) == 0
+    assert set(dict(table.items())) == {number(2), number(4)}
+
+
+def test_an_update_that_fails_evicts_nothing():
+    table = make(MapType.LRU_HASH, entries=1)
+    assert table.update(number(1), bytes(8)) == 0
+    assert table.update(number(1), bytes(8), NOEXIST) == -Errno.EXIST
+    assert table.update(number(2), bytes(8), EXIST) == -Errno.NOENT
+    assert table.update(number(2), bytes(8), 3) == -Errno.INVALID
+    assert table.get(number(1)) == bytes(8)
+
+
+def test_slots_are_given_out_from_the_first_and_the_last_free_one_goes_first():
+    table = make(MapType.HASH)
+    for key in range(3):
+        table.update(number(key), bytes(8))
+    assert [table.find(number(key)) for key in range(3)] == [0, 8, 16]
+    table.delete(number(0))
+    table.delete(number(1))
+    table.update(number(7), bytes(8))
+    table.update(number(8), bytes(8))
+    table.update(number(9), bytes(8))
+    assert [table.find(number(key)) for key in (7, 8, 9)] == [8, 0, 24]
 
 
 def test_the_hash_is_the_one_that_is_written_down():
@@ -213,6 +261,30 @@ def test_a_record_across_the_end_of_the_ring_is_whole():
         assert ring.consume() == bytes([turn] * 24)
 
 
+def test_a_ring_in_memory_is_what_linux_keeps():
+    """Headers with their flags, data, and what was there before."""
+    ring = make(MapType.RINGBUF, key=0, value=0, entries=64)
+    place = ring.reserve(5)
+    assert ring.memory[:8] == bytes.fromhex("05 00 00 80 00 00 00 00")
+    ring.memory[place : place + 5] = b"hello"
+    ring.finish(place, keep=True)
+    assert ring.memory[:16] == bytes.fromhex("05 00 00 00 00 00 00 00") + b"hello\0\0\0"
+    ring.finish(ring.reserve(4), keep=False)
+    assert ring.memory[16:24] == bytes.fromhex("04 00 00 40 00 00 00 00")
+    assert ring.consume() == b"hello"
+    assert ring.consume() is None
+    # The next one goes on at the beginning, over the first record's bytes.
+    last = ring.reserve(40)
+    assert (last, ring.reach(last)) == (40, 40)
+    assert ring.memory[last + 24 : last + 40] == bytes(ring.memory[:16])
+    assert ring.memory[last + 32 : last + 37] == b"hello"
+    ring.memory[last : last + 40] = bytes(range(40))
+    ring.finish(last, keep=True)
+    assert ring.memory[:16] == bytes(range(24, 40))
+    assert list(ring.items()) == [(b"", bytes(range(40)))]
+    assert ring.consume() == bytes(range(40))
+
+
 @pytest.mark.parametrize("kind", [MapType.PROG_ARRAY, MapType.ARRAY_OF_MAPS])
 def test_tables_of_programs_and_maps(kind):
     table = make(kind, value=4)
@@ -246,3 +318,20 @@ def test_a_definition_that_the_type_does_not_allow_is_refused(kind, sizes, messa
     with pytest.raises(InputError) as refused:
         make(kind, key=key, value=value, entries=entries)
     assert message in str(refused.value)
+
+
+def test_a_type_that_is_not_there_is_refused_by_its_name():
+    assert map_type(27, name="events") is MapType.RINGBUF
+    with pytest.raises(InputError) as refused:
+        map_type(30, name="seen")
+    assert "map 'seen' is of type 30 (BLOOM_FILTER), which is not supported; HASH, ARRAY," in str(
+        refused.value
+    )
+    with pytest.raises(InputError, match=r"type 99 \(unknown to Linux too\)"):
+        map_type(99, name="seen")
+
+
+def test_a_flag_without_a_meaning_is_refused():
+    with pytest.raises(InputError) as refused:
+        make(MapType.HASH, flags=0x201)
+    assert str(refused.value) == "map 'm' has flags = 0x201; of these 0x200 are not supported"
