@@ -1,5 +1,6 @@
 """The reference machine: one instruction after the other, as the text of RFC 9669 says it."""
 
+import operator
 from collections.abc import Callable, Mapping
 
 from fanweave.golden.ebpf.arithmetic import MASK32, MASK64, alu, byte_order, compare, signed
@@ -32,6 +33,12 @@ Trace = Callable[[Event, Instruction], None]
 
 _TAIL_CALL = next(number for number, helper in HELPERS.items() if helper.name == "tail_call")
 _C = InstructionClass
+_PLAIN_ATOMICS: dict[int, Callable[[int, int], int]] = {
+    AtomicOperation.ADD: operator.add,
+    AtomicOperation.OR: operator.or_,
+    AtomicOperation.AND: operator.and_,
+    AtomicOperation.XOR: operator.xor,
+}
 #: What stands in the second slot of a 64-bit immediate load: no instruction.
 _MIDDLE = Instruction(0)
 
@@ -174,18 +181,12 @@ def atomic(memory: Memory, operation: int, size: Size, address: int, src: int, r
         raise MachineFaultError(FaultCause.MISALIGNED_ATOMIC)
     mask = (1 << 8 * size.bytes) - 1
     old = memory.load(address, size.bytes)
-    plain = {
-        AtomicOperation.ADD: old + src,
-        AtomicOperation.OR: old | src,
-        AtomicOperation.AND: old & src,
-        AtomicOperation.XOR: old ^ src,
-    }
     if operation == AtomicOperation.CMPXCHG:
         new = src if old == r0 & mask else old
     elif operation == AtomicOperation.XCHG:
         new = src
     else:
-        new = plain[AtomicOperation(operation & ~AtomicOperation.FETCH)]
+        new = _PLAIN_ATOMICS[operation & ~AtomicOperation.FETCH](old, src)
     memory.store(address, size.bytes, new)
     return old
 

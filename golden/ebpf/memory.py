@@ -14,6 +14,11 @@ from fanweave.golden.isa.ebpf_maps import MapType
 
 __all__ = ["MachineFaultError", "Memory"]
 
+# Plain numbers: members of an enumeration cost a look-up each time, in what runs most often.
+_CONTEXT, _STACK, _MAP_VALUES, _MAP_HANDLES = (
+    int(region) for region in (Region.CONTEXT, Region.STACK, Region.MAP_VALUES, Region.MAP_HANDLES)
+)
+
 
 class MachineFaultError(Exception):
     """An event ends here."""
@@ -51,16 +56,16 @@ class Memory:
         MachineFaultError
             If not all of the bytes may be used.
         """
-        if Region.CONTEXT <= address < Region.STACK:
-            place = address - Region.CONTEXT
-            if place + size <= len(self.context):
-                return self.context, place
-        elif Region.STACK <= address < Region.MAP_VALUES:
-            place = address - Region.STACK
+        if _STACK <= address < _MAP_VALUES:
+            place = address - _STACK
             if place + size <= self.frames * FRAME_BYTES:
                 return self.stack, place
-        elif Region.MAP_VALUES <= address < Region.MAP_HANDLES:
-            number, place = divmod(address - Region.MAP_VALUES, MAP_SPAN)
+        elif _CONTEXT <= address < _STACK:
+            place = address - _CONTEXT
+            if place + size <= len(self.context):
+                return self.context, place
+        elif _MAP_VALUES <= address < _MAP_HANDLES:
+            number, place = divmod(address - _MAP_VALUES, MAP_SPAN)
             if number < len(self.maps) and (found := self.maps[number]).reach(place) >= size:
                 if not (found.writable if write else found.readable):
                     raise MachineFaultError(FaultCause.FORBIDDEN)
@@ -105,7 +110,7 @@ class Memory:
         MachineFaultError
             If it names none, or one of another type.
         """
-        number = handle - Region.MAP_HANDLES
+        number = handle - _MAP_HANDLES
         if not 0 <= number < len(self.maps) or self.maps[number].spec.kind not in kinds:
             raise MachineFaultError(FaultCause.BAD_MAP)
         return self.maps[number]
