@@ -1,0 +1,59 @@
+"""Every size at every offset, for threads that must not see one another."""
+
+import random
+
+import pytest
+from amaranth.sim import Simulator
+
+from fanweave.hw.ebpf.thread_memory import ThreadMemory
+
+SIZE = 32
+THREADS = 4
+
+
+def test_random_accesses_are_those_of_bytes():
+    dut = ThreadMemory(threads=THREADS, size=SIZE)
+    generator = random.Random(3)
+    model = [bytearray(SIZE) for _ in range(THREADS)]
+
+    async def bench(ctx):
+        for thread in range(THREADS):
+            for word in range(SIZE // 8):
+                data = generator.randbytes(8)
+                model[thread][8 * word : 8 * word + 8] = data
+                ctx.set(dut.fill_enable, 1)
+                ctx.set(dut.fill_thread, thread)
+                ctx.set(dut.fill_word, word)
+                ctx.set(dut.fill_data, int.from_bytes(data, "little"))
+                await ctx.tick()
+        ctx.set(dut.fill_enable, 0)
+        for _ in range(3_000):
+            size = generator.choice([1, 2, 4, 8])
+            thread, offset = generator.randrange(THREADS), generator.randrange(SIZE - size + 1)
+            read_thread, read_offset = generator.randrange(THREADS), generator.randrange(SIZE)
+            data = generator.randbytes(8)
+            writes = generator.random() < 0.6
+            ctx.set(dut.write_enable, writes)
+            ctx.set(dut.write_thread, thread)
+            ctx.set(dut.write_offset, offset)
+            ctx.set(dut.write_size, size)
+            ctx.set(dut.write_data, int.from_bytes(data, "little"))
+            ctx.set(dut.read_thread, read_thread)
+            ctx.set(dut.read_offset, read_offset)
+            before = bytes(model[read_thread][read_offset : read_offset + 8])
+            await ctx.tick()
+            got = ctx.get(dut.read_data).to_bytes(8, "little")
+            assert got[: len(before)] == before
+            if writes:
+                model[thread][offset : offset + size] = data[:size]
+
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+
+
+@pytest.mark.parametrize(("threads", "size"), [(3, 32), (4, 24), (4, 8), (0, 32)])
+def test_sizes_that_are_no_powers_of_two_are_refused(threads, size):
+    with pytest.raises(ValueError, match="must be a power of two of at least"):
+        ThreadMemory(threads=threads, size=size)
