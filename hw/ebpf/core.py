@@ -5,6 +5,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from fanweave.golden.ebpf.config import EbpfConfig
 from fanweave.golden.isa.ebpf import AtomicOperation, WideKind
 from fanweave.golden.isa.ebpf_machine import CALL_FRAMES, FRAME_BYTES, MAP_SPAN, Region
 from fanweave.hw.ebpf.alu import Alu, Comparator, sign_extended
@@ -35,12 +36,8 @@ class Core(wiring.Component):
 
     Parameters
     ----------
-    threads : int
-        A power of two from 2 to 16.
-    slots : int
-        Slots of the program memory; a power of two.
-    context_bytes : int
-        Largest context; a power of two.
+    config : EbpfConfig
+        Parameters of the core.
 
     Members
     -------
@@ -59,12 +56,11 @@ class Core(wiring.Component):
         An instruction completes in this cycle; for a counter outside.
     """
 
-    def __init__(self, *, threads: int = 8, slots: int = 4096, context_bytes: int = 256) -> None:
-        if threads not in (2, 4, 8, 16):
-            raise ValueError(f"threads = {threads} must be 2, 4, 8 or 16")
-        self.threads = threads
-        self.slots = slots
-        self.context_bytes = context_bytes
+    def __init__(self, *, config: EbpfConfig) -> None:
+        self.config = config
+        self.threads = config.threads
+        self.slots = config.slots
+        self.context_bytes = config.context_bytes
         super().__init__(
             {
                 "events": In(stream.Signature(Event)),

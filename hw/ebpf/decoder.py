@@ -79,13 +79,19 @@ class Decoder(wiring.Component):
         mode = Signal(3)
         legal = Signal()
         writes_dst = Signal()
+        # Apart from `controls`: what depends on a part of it must not look like a loop.
+        self._operation = word.opcode[4:]
+        self._from_register = word.opcode[3]
+        self._size = word.opcode[3:5]
+        self._wide = Signal(name="wide")
         m.d.comb += [
             kind.eq(word.opcode[:3]),
             mode.eq(word.opcode[5:]),
-            controls.operation.eq(word.opcode[4:]),
-            controls.register_source.eq(word.opcode[3]),
-            controls.size.eq(word.opcode[3:5]),
-            controls.wide.eq((kind == _C.ALU64) | (kind == _C.JMP)),
+            self._wide.eq((kind == _C.ALU64) | (kind == _C.JMP)),
+            controls.operation.eq(self._operation),
+            controls.register_source.eq(self._from_register),
+            controls.size.eq(self._size),
+            controls.wide.eq(self._wide),
             controls.legal.eq(
                 legal
                 & (word.dst < REGISTERS)
@@ -122,8 +128,7 @@ class Decoder(wiring.Component):
                     controls.is_load.eq(1),
                     controls.extends_sign.eq(extends),
                     legal.eq(
-                        ((mode == Mode.MEM) | (extends & (controls.size != Size.DW)))
-                        & (word.imm == 0)
+                        ((mode == Mode.MEM) | (extends & (self._size != Size.DW))) & (word.imm == 0)
                     ),
                 ]
             with m.Case(_C.ST):
@@ -142,13 +147,13 @@ class Decoder(wiring.Component):
 
     def _arithmetic(self, m: Module, legal: Signal) -> None:
         word, controls = self.word, self.controls
-        from_register = controls.register_source
+        from_register = self._from_register
         operand = (from_register & (word.imm == 0)) | (~from_register & (word.src == 0))
         m.d.comb += controls.is_alu.eq(1)
-        with m.Switch(controls.operation):
+        with m.Switch(self._operation):
             with m.Case(AluOperation.END):
                 m.d.comb += legal.eq(
-                    ~(controls.wide & from_register)
+                    ~(self._wide & from_register)
                     & word.imm.matches(16, 32, 64)
                     & self._unused("src", "offset")
                 )
@@ -161,16 +166,16 @@ class Decoder(wiring.Component):
                     legal.eq(word.offset.matches(0, 1) & operand),
                 ]
             with m.Case(AluOperation.MOV):
-                extends = word.offset.matches(8, 16) | (controls.wide & (word.offset == 32))
+                extends = word.offset.matches(8, 16) | (self._wide & (word.offset == 32))
                 m.d.comb += legal.eq(((word.offset == 0) | (from_register & extends)) & operand)
             with m.Case(*(op for op in AluOperation if op not in _OTHER_ALU)):
                 m.d.comb += legal.eq((word.offset == 0) & operand)
 
     def _jump(self, m: Module, legal: Signal) -> None:
         word, controls = self.word, self.controls
-        from_register = controls.register_source
-        narrow = ~controls.wide
-        with m.Switch(controls.operation):
+        from_register = self._from_register
+        narrow = ~self._wide
+        with m.Switch(self._operation):
             with m.Case(JumpOperation.JA):
                 m.d.comb += [
                     controls.is_goto.eq(1),
@@ -178,7 +183,7 @@ class Decoder(wiring.Component):
                     legal.eq(
                         ~from_register
                         & self._unused("dst", "src")
-                        & ((narrow & (word.offset == 0)) | (controls.wide & (word.imm == 0)))
+                        & ((narrow & (word.offset == 0)) | (self._wide & (word.imm == 0)))
                     ),
                 ]
             with m.Case(JumpOperation.EXIT):
@@ -194,7 +199,7 @@ class Decoder(wiring.Component):
                     controls.is_helper_call.eq(word.src == CallKind.HELPER),
                     controls.distance_in_imm.eq(1),
                     legal.eq(
-                        controls.wide
+                        self._wide
                         & ~from_register
                         & word.src.matches(CallKind.HELPER, CallKind.LOCAL)
                         & self._unused("dst", "offset")
@@ -220,7 +225,7 @@ class Decoder(wiring.Component):
             m.d.comb += [
                 controls.is_atomic.eq(1),
                 legal.eq(
-                    controls.size.matches(Size.W, Size.DW)
+                    self._size.matches(Size.W, Size.DW)
                     & (plain | exchange | (word.imm == AtomicOperation.XCHG))
                     & ~(writes_src & (word.src == FRAME_POINTER))
                 ),

@@ -80,6 +80,8 @@ class _PlainDumper(yaml.SafeDumper):
 
 def register_document(unit: Unit) -> str:
     """The register table in Markdown, written from the one in ``golden/isa``."""
+    if not unit.registers:
+        return "\n".join([f"# Codes of the {unit.name} unit", "", *_codes(unit)[:-1]]) + "\n"
     lines = [
         f"# Registers of the {unit.name} unit",
         "",
@@ -112,11 +114,18 @@ def register_document(unit: Unit) -> str:
             for field in entry.fields
         ]
         lines += [*_table(("bits", "field", "meaning"), rows), ""]
+    lines += _codes(unit)
+    return "\n".join(lines[:-1]) + "\n"
+
+
+def _codes(unit: Unit) -> list[str]:
+    """Values of fields, a table each."""
+    lines = []
     for code in unit.codes:
         lines += [f"## {code.title}", ""]
-        lines += [*_table(("code", "name"), [(str(int(v)), f"`{v.name}`") for v in code.values])]
+        lines += _table(("code", "name"), [(str(int(v)), f"`{v.name}`") for v in code.values])
         lines += [""]
-    return "\n".join(lines[:-1]) + "\n"
+    return lines
 
 
 def _has_fields(fields: Sequence[object]) -> bool:

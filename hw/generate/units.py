@@ -5,8 +5,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from fanweave.golden.ebpf import config as ebpf_config
 from fanweave.golden.errors import InputError
 from fanweave.golden.isa import ventaglio as ventaglio_isa
+from fanweave.golden.isa.ebpf_machine import FaultCause
 from fanweave.golden.isa.formats import ElementFormat
 from fanweave.golden.isa.registers import Register
 from fanweave.golden.ventaglio import config as ventaglio_config
@@ -152,8 +154,41 @@ _VENTAGLIO = Unit(
     ),
 )
 
+
+def _plain_ebpf(config: ebpf_config.EbpfConfig) -> Any:
+    from fanweave.hw.ebpf.core import Core
+
+    return Core(config=config)
+
+
+def _ebpf_summary(config: ebpf_config.EbpfConfig) -> dict[str, str]:
+    return {
+        "threads": str(config.threads),
+        "program slots": str(config.slots),
+        "context bytes": str(config.context_bytes),
+    }
+
+
+_EBPF = Unit(
+    name="ebpf",
+    description="core that executes eBPF programs on events, without maps and helpers yet",
+    presets=ebpf_config.PRESETS,
+    summary=_ebpf_summary,
+    tops={
+        "plain": Top(
+            module="ebpf",
+            clock="clk",
+            reset=Reset(port="rst", active_low=False),
+            description="Streams with payload, valid and ready for events, verdicts and program.",
+            build=_plain_ebpf,
+        ),
+    },
+    registers=(),
+    codes=(Code(title="Causes (`verdicts.cause`)", values=FaultCause),),
+)
+
 #: Units by name.
-UNITS: Mapping[str, Unit] = {unit.name: unit for unit in (_VENTAGLIO,)}
+UNITS: Mapping[str, Unit] = {unit.name: unit for unit in (_VENTAGLIO, _EBPF)}
 
 
 def find_unit(name: str) -> Unit:

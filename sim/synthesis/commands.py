@@ -44,10 +44,10 @@ Examples:
 )
 @click.option(
     "--top",
-    type=click.Choice(["all", "plain", "axi"]),
+    metavar="TOP",
     default="all",
     show_default=True,
-    help="Which top to write.",
+    help="Which top to write, by its name in the list.",
 )
 @click.option("-o", "--output", "folder", metavar="DIR", help="Folder for the files.")
 @click.option("--synth", is_flag=True, help="Synthesise each top with Yosys and count cells.")
@@ -79,6 +79,10 @@ def verilog(
     if folder is None:
         raise InputError("no folder is named; add -o DIR")
     config = with_settings(unit.preset(preset_name), settings)
+    if top not in ("all", *unit.tops):
+        raise InputError(
+            f"unit {unit.name} has no top {top!r}; choose one of all, {', '.join(unit.tops)}"
+        )
     tops = list(unit.tops) if top == "all" else [top]
     target = _checked_folder(Path(folder))
     with Progress(f"converting {unit.name} to Verilog"):

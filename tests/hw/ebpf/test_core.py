@@ -6,6 +6,7 @@ import pytest
 from amaranth.sim import Simulator
 
 from fanweave.golden.ebpf.build import alu, atomic, call, copy, goto, jump, leave, load, mov, store
+from fanweave.golden.ebpf.config import EbpfConfig
 from fanweave.golden.ebpf.machine import Machine
 from fanweave.golden.ebpf.program import Program
 from fanweave.golden.isa.ebpf import AluOperation, Instruction, JumpOperation, Size
@@ -64,7 +65,7 @@ def run(dut, batches):
 
 
 def check(batches, threads=8):
-    verdicts = run(Core(threads=threads, slots=128, context_bytes=32), batches)
+    verdicts = run(Core(config=EbpfConfig(threads=threads, slots=128, context_bytes=32)), batches)
     causes = set()
     for (program, contexts), found in zip(batches, verdicts, strict=True):
         for tag, context in enumerate(contexts):
@@ -151,7 +152,7 @@ def test_other_numbers_of_threads(threads):
 
 def test_an_instruction_completes_in_nearly_every_cycle():
     """With all threads at work; fill and the way out are counted as well."""
-    dut = Core(threads=8, slots=128, context_bytes=32)
+    dut = Core(config=EbpfConfig(threads=8, slots=128, context_bytes=32))
     loop = [mov(0, 0), alu(AluOperation.ADD, 0, imm=1), jump(JumpOperation.JNE, 0, -2, imm=50)]
     program = Program.of([*loop, leave()])
     counts = []

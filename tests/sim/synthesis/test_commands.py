@@ -31,10 +31,11 @@ def test_the_list_shows_units_and_presets(capsys):
 def generated(tmp_path_factory):
     folder = tmp_path_factory.mktemp("verilog") / "out"
     assert status_of("ventaglio", "--config", "tiny", "-o", folder) == 0
+    assert status_of("ebpf", "--config", "tiny", "-o", folder) == 0
     return folder
 
 
-@pytest.mark.parametrize("module", ["ventaglio", "ventaglio_axi"])
+@pytest.mark.parametrize("module", ["ventaglio", "ventaglio_axi", "ebpf"])
 def test_verilator_finds_nothing_beyond_the_waivers(module, generated):
     toolchain = find_toolchain()
     linted = subprocess.run(
@@ -78,6 +79,11 @@ def test_one_top_alone(tmp_path):
         ((), "no unit is named; fanweave verilog --list describes them"),
         (("ventilator", "-o", "."), "unknown unit 'ventilator'; choose one of ventaglio"),
         (("ventaglio",), "no folder is named; add -o DIR"),
+        (
+            ("ebpf", "--top", "axi", "-o", "."),
+            "unit ebpf has no top 'axi'; choose one of",
+        ),
+        (("ebpf", "--set", "threads=5", "-o", "."), "threads = 5 is illegal"),
         (("ventaglio", "--config", "huge", "-o", "."), "unknown preset 'huge'"),
         (("ventaglio", "--set", "window=3", "-o", "."), "window = 3 is illegal"),
         (("ventaglio", "-o", "no/such/folder"), "does not exist; create it first"),
