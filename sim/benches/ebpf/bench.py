@@ -1,13 +1,15 @@
-"""How fast the golden machine runs ordinary programs."""
+"""How fast the golden machine runs ordinary programs, and how busy they keep the core in RTL."""
 
 import time
 
+from fanweave.golden.ebpf.config import EbpfConfig
 from fanweave.golden.ebpf.machine import Machine
 from fanweave.golden.ebpf.maps import Map, MapSpec, create_map
 from fanweave.golden.ebpf.program import Program
 from fanweave.golden.errors import FaultError
 from fanweave.golden.isa.ebpf_machine import FaultCause
 from fanweave.golden.isa.ebpf_maps import MapType
+from fanweave.sim.benches.ebpf.core_run import play
 from fanweave.sim.report.bench_rows import BenchRow
 from fanweave.sw.ebpf import assemble
 
@@ -87,6 +89,23 @@ PROGRAMS = {
         exit
     """,
 }
+_IPC_GOAL = 0.9
+_LOOP = """
+        r0 = 0
+        r6 = 100
+    again:
+        r0 += r6
+        r1 = r0
+        r1 <<= 3
+        r1 ^= r0
+        *(u64 *)(r10 - 8) = r1
+        r2 = *(u32 *)(r10 - 6)
+        r0 *= 31
+        r0 += r2
+        r6 -= 1
+        if r6 != 0 goto again
+        exit
+"""
 _COUNTING = """
         r6 = 200
     again:
@@ -130,7 +149,7 @@ def rows(quick: bool, seed: int) -> list[BenchRow]:
     handle = f"{0x8000_0000:#x} ll"
     programs = {**PROGRAMS, "counters in an array": _COUNTING.replace("MAP", handle)}
     seconds = _SECONDS / 10 if quick else _SECONDS
-    return [
+    measured = [
         BenchRow(
             case=f"golden machine, {name}",
             metric="instructions_per_second",
@@ -141,6 +160,28 @@ def rows(quick: bool, seed: int) -> list[BenchRow]:
         )
         for name, text in programs.items()
     ]
+    return measured + _core_rows()
+
+
+def _core_rows() -> list[BenchRow]:
+    """The core on a loop of arithmetic and accesses to the stack, as many events as threads."""
+    result = []
+    program = Program.of(assemble(_LOOP), "loop")
+    for threads, goal in ((8, _IPC_GOAL), (2, None)):
+        config = EbpfConfig(threads=threads, slots=128, context_bytes=32)
+        for events in (threads, 1):
+            run = play(program, config=config, events=events)
+            result.append(
+                BenchRow(
+                    case=f"core, {threads} threads, {events} at work",
+                    metric="instructions_per_cycle",
+                    value=run.instructions / run.cycles,
+                    unit="1",
+                    goal=goal if events == threads else None,
+                    origin="rtl",
+                )
+            )
+    return result
 
 
 def _rate(program: Program, maps: list[Map], seconds: float) -> float:

@@ -33,7 +33,12 @@ def test_the_arithmetic_is_what_it_says():
     assert result("arithmetic") == value
 
 
-def test_every_program_has_a_row():
+def test_every_program_has_a_row_and_the_core_is_busy():
     measured = rows(quick=True, seed=0)
-    assert len(measured) == len(PROGRAMS) + 1
-    assert all(row.metric == "instructions_per_second" and row.value > 0 for row in measured)
+    golden = [row for row in measured if row.metric == "instructions_per_second"]
+    assert len(golden) == len(PROGRAMS) + 1
+    core = {row.case: row for row in measured if row.metric == "instructions_per_cycle"}
+    assert len(core) == 4
+    # Cycles, not times: these hold on every machine.
+    assert core["core, 8 threads, 8 at work"].value > 0.9
+    assert 0.3 < core["core, 8 threads, 1 at work"].value < 1 / 3
