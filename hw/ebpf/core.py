@@ -106,7 +106,7 @@ class Core(wiring.Component):
     def _blocks(self, m: Module) -> None:
         m.submodules.registers = self._registers = RegisterFile(threads=self.threads)
         m.submodules.stack = self._stack = ThreadMemory(
-            threads=self.threads, size=CALL_FRAMES * FRAME_BYTES
+            threads=self.threads, size=CALL_FRAMES * FRAME_BYTES, clears=True
         )
         m.submodules.context = self._context = ThreadMemory(
             threads=self.threads, size=self.context_bytes
@@ -515,6 +515,7 @@ class Core(wiring.Component):
             context.fill_word.eq(word),
             context.fill_data.eq(self.contexts.payload),
             self._registers.start_thread.eq(claimed),
+            self._stack.clear_thread.eq(claimed),
         ]
         event = self.events.payload
         with m.FSM(name="ingress"):
@@ -547,7 +548,10 @@ class Core(wiring.Component):
                 ]
                 with m.If(~left):
                     m.next = "CLAIM"
-                    m.d.comb += self._registers.start_enable.eq(1)
+                    m.d.comb += [
+                        self._registers.start_enable.eq(1),
+                        self._stack.clear_enable.eq(1),
+                    ]
                     m.d.sync += [
                         self._ready[claimed].eq(1),
                         self._slot[claimed].eq(0),

@@ -14,6 +14,7 @@ __all__ = ["SOAKS", "rounds_of", "soak"]
 #: name -> "module:function" with the signature
 #: ``play(seed: int, config: str | None) -> str``: one round, and a line about it.
 SOAKS = {
+    "ebpf": "fanweave.sim.benches.ebpf.lockstep:play",
     "ventaglio": "fanweave.sim.benches.ventaglio.soak:play",
 }
 

@@ -3,77 +3,21 @@
 import random
 
 import pytest
-from amaranth.sim import Simulator
 
 from fanweave.golden.ebpf.build import alu, atomic, call, copy, goto, jump, leave, load, mov, store
 from fanweave.golden.ebpf.config import EbpfConfig
-from fanweave.golden.ebpf.machine import Machine
 from fanweave.golden.ebpf.program import Program
+from fanweave.golden.errors import FaultError
 from fanweave.golden.isa.ebpf import AluOperation, Instruction, JumpOperation, Size
 from fanweave.golden.isa.ebpf_machine import FaultCause
-from fanweave.hw.ebpf.core import Core
-from fanweave.hw.stream.testing import stream_get, stream_put
+from fanweave.hw.ebpf import alu as alu_module
+from fanweave.sim.benches.ebpf import lockstep
 from fanweave.sim.benches.ebpf.random_programs import random_program
-
-BUDGET = 120
-
-
-async def load_program(ctx, dut, program):
-    code = b"".join(instruction.encode() for instruction in program.instructions)
-    slots = len(code) // 8
-    for slot in range(slots):
-        word = int.from_bytes(code[8 * slot : 8 * slot + 8], "little")
-        await stream_put(ctx, dut.program, {"slot": slot, "word": word})
-    ctx.set(dut.program_slots, slots)
-    ctx.set(dut.budget, BUDGET)
-
-
-async def send(ctx, dut, context, tag):
-    await stream_put(ctx, dut.events, {"length": len(context), "tag": tag})
-    for at in range(0, len(context), 8):
-        await stream_put(ctx, dut.contexts, int.from_bytes(context[at : at + 8], "little"))
-
-
-def run(dut, batches):
-    """Play programs, each on several contexts at once; returns verdicts by program and tag."""
-    verdicts = []
-    loaded = []  # programs whose events are all decided
-
-    async def host(ctx):
-        for number, (program, contexts) in enumerate(batches):
-            await load_program(ctx, dut, program)
-            for tag, context in enumerate(contexts):
-                await send(ctx, dut, context, tag)
-            while len(loaded) == number:
-                await ctx.tick()
-
-    async def collect(ctx):
-        for _, contexts in batches:
-            found = {}
-            for _ in contexts:
-                verdict = await stream_get(ctx, dut.verdicts)
-                found[verdict.tag] = (verdict.r0, verdict.cause.value, verdict.instructions)
-            verdicts.append(found)
-            loaded.append(True)
-
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(host)
-    simulator.add_testbench(collect)
-    simulator.run()
-    return verdicts
 
 
 def check(batches, threads=8):
-    verdicts = run(Core(config=EbpfConfig(threads=threads, slots=128, context_bytes=32)), batches)
-    causes = set()
-    for (program, contexts), found in zip(batches, verdicts, strict=True):
-        for tag, context in enumerate(contexts):
-            outcome = Machine(budget=BUDGET).run(program, context)
-            expected = (outcome.r0, int(outcome.fault), outcome.instructions)
-            assert found[tag] == expected, (program.name, tag)
-            causes.add(outcome.fault)
-    return causes
+    config = EbpfConfig(threads=threads, slots=128, context_bytes=32)
+    return lockstep.check(batches, config=config)
 
 
 @pytest.mark.parametrize("group", range(4))
@@ -125,6 +69,14 @@ def test_directed_programs():
     }
 
 
+def test_nothing_is_left_of_the_event_before():
+    """Each thread handles several; what one stored, the next one must not find."""
+    program = [load(0, 10, -8), load(3, 10, -13), alu(AluOperation.XOR, 0, 3), mov(4, -1)]
+    program += [store(10, 4, -9, Size.B), store(10, 4, -4, Size.H), load(3, 10, -16)]
+    program += [alu(AluOperation.XOR, 0, 3), store(10, 4, -8), store(10, 4, -16), leave()]
+    assert check([(Program.of(program), [b""] * 20)], threads=2) == {FaultCause.NONE}
+
+
 def test_every_atomic_operation():
     programs = []
     for operation in (0, 1, 0x40, 0x41, 0x50, 0x51, 0xA0, 0xA1, 0xE1, 0xF1):
@@ -150,29 +102,19 @@ def test_other_numbers_of_threads(threads):
     check([(random_program(seed), contexts) for seed in range(900, 906)], threads=threads)
 
 
-def test_an_instruction_completes_in_nearly_every_cycle():
-    """With all threads at work; fill and the way out are counted as well."""
-    dut = Core(config=EbpfConfig(threads=8, slots=128, context_bytes=32))
-    loop = [mov(0, 0), alu(AluOperation.ADD, 0, imm=1), jump(JumpOperation.JNE, 0, -2, imm=50)]
-    program = Program.of([*loop, leave()])
-    counts = []
+def test_a_difference_is_found_and_named(monkeypatch):
+    """The multiplier of the core is replaced by an adder."""
+    monkeypatch.setattr(alu_module, "AluOperation", SwappedOperations)
+    program = Program.of([mov(0, 6), alu(AluOperation.MUL, 0, imm=7), leave()], "product")
+    with pytest.raises(FaultError, match=r"program 'product', event 0 with context none: \(r0"):
+        check([(program, [b""])])
 
-    async def bench(ctx):
-        await load_program(ctx, dut, program)
-        for tag in range(8):
-            await stream_put(ctx, dut.events, {"length": 0, "tag": tag})
-        cycles = executed = 0
-        while ctx.get(dut.busy):
-            executed += ctx.get(dut.instructions)
-            cycles += 1
-            ctx.set(dut.verdicts.ready, 1)
-            await ctx.tick()
-        counts.append((executed, cycles))
 
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
-    ((executed, cycles),) = counts
-    assert executed > 780
-    assert executed / cycles > 0.9
+class SwappedOperations:
+    """`AluOperation` with two of its values exchanged."""
+
+    def __getattr__(self, name):
+        return getattr(AluOperation, {"MUL": "ADD", "ADD": "MUL"}.get(name, name))
+
+
+SwappedOperations = SwappedOperations()

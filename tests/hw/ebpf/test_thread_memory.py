@@ -11,13 +11,14 @@ SIZE = 32
 THREADS = 4
 
 
-def test_random_accesses_are_those_of_bytes():
-    dut = ThreadMemory(threads=THREADS, size=SIZE)
+@pytest.mark.parametrize("clears", [False, True])
+def test_random_accesses_are_those_of_bytes(clears):
+    dut = ThreadMemory(threads=THREADS, size=SIZE, clears=clears)
     generator = random.Random(3)
     model = [bytearray(SIZE) for _ in range(THREADS)]
 
     async def bench(ctx):
-        for thread in range(THREADS):
+        for thread in range(0 if clears else THREADS):
             for word in range(SIZE // 8):
                 data = generator.randbytes(8)
                 model[thread][8 * word : 8 * word + 8] = data
@@ -40,12 +41,22 @@ def test_random_accesses_are_those_of_bytes():
             ctx.set(dut.write_data, int.from_bytes(data, "little"))
             ctx.set(dut.read_thread, read_thread)
             ctx.set(dut.read_offset, read_offset)
+            clearing = None
+            if clears and generator.random() < 0.05:
+                cleared = generator.randrange(THREADS)
+                if not (writes and cleared == thread):
+                    ctx.set(dut.clear_enable, 1)
+                    ctx.set(dut.clear_thread, cleared)
+                    clearing = cleared
             before = bytes(model[read_thread][read_offset : read_offset + 8])
             await ctx.tick()
             got = ctx.get(dut.read_data).to_bytes(8, "little")
             assert got[: len(before)] == before
+            ctx.set(dut.clear_enable, 0)
             if writes:
                 model[thread][offset : offset + size] = data[:size]
+            if clearing is not None:
+                model[clearing] = bytearray(SIZE)
 
     simulator = Simulator(dut)
     simulator.add_clock(1e-6)
