@@ -5,13 +5,14 @@ from collections.abc import Mapping, Sequence
 from fanweave.golden.ebpf.event import Event, Outcome
 from fanweave.golden.ebpf.helpers import Engine
 from fanweave.golden.ebpf.interpreter import Trace, advance, interpret
-from fanweave.golden.ebpf.maps import Map
+from fanweave.golden.ebpf.maps import Map, PerEngineArrayMap
 from fanweave.golden.ebpf.memory import MachineFaultError, Memory
 from fanweave.golden.ebpf.program import Program
 from fanweave.golden.ebpf.translator import Translation, translate
 from fanweave.golden.errors import InputError
 from fanweave.golden.isa.ebpf_machine import (
     DEFAULT_BUDGET,
+    MAPS,
     RANDOM_SEED,
     RANDOM_STRIDE,
     FaultCause,
@@ -37,7 +38,8 @@ class Machine:
     Raises
     ------
     InputError
-        If there is no engine or no budget.
+        If there is no engine or no budget, there are too many maps, or an array has values for
+        another number of engines.
     """
 
     def __init__(
@@ -52,6 +54,14 @@ class Machine:
             raise InputError(f"engines = {engines}; a machine needs 1 or more")
         if budget < 1:
             raise InputError(f"budget = {budget}; an event needs 1 instruction or more")
+        if len(maps) > MAPS:
+            raise InputError(f"{len(maps)} maps; addresses can name {MAPS}")
+        for made in maps:
+            if isinstance(made, PerEngineArrayMap) and made.engines != engines:
+                raise InputError(
+                    f"map {made.spec.name!r} has values for {made.engines} engines; the machine "
+                    f"has engines = {engines}"
+                )
         self.maps = list(maps)
         self.programs = dict(programs or {})
         # Different and never zero, so that engines do not draw the same numbers.
@@ -93,7 +103,14 @@ class Machine:
         -------
         Outcome
             Result, or why it ended early.
+
+        Raises
+        ------
+        InputError
+            If there is no such engine.
         """
+        if not 0 <= engine < len(self.engines):
+            raise InputError(f"engine = {engine}; the machine has 0 to {len(self.engines) - 1}")
         where = self.engines[engine]
         where.time_ns = time_ns
         memory = Memory(

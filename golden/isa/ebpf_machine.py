@@ -6,6 +6,7 @@ __all__ = [
     "CALL_FRAMES",
     "DEFAULT_BUDGET",
     "FRAME_BYTES",
+    "MAPS",
     "MAP_SPAN",
     "OPEN_RECORDS",
     "RANDOM_SEED",
@@ -33,6 +34,8 @@ DEFAULT_BUDGET = 1_000_000
 
 #: Bytes of addresses that each map has for its values.
 MAP_SPAN = 1 << 22
+#: Maps that addresses can name.
+MAPS = 256
 
 
 class Region(enum.IntEnum):

@@ -23,6 +23,7 @@ class Cause(enum.Enum, shape=unsigned(4)):
     UNKNOWN_HELPER = FaultCause.UNKNOWN_HELPER
     BAD_MAP = FaultCause.BAD_MAP
     END_OF_PROGRAM = FaultCause.END_OF_PROGRAM
+    FORBIDDEN = FaultCause.FORBIDDEN
 
 
 class Event(data.Struct):

@@ -236,6 +236,27 @@ def test_a_map_that_is_no_map_is_a_fault(handle):
     assert outcome.fault is FaultCause.BAD_MAP
 
 
+def test_engines_and_maps_must_fit_the_machine():
+    array = make(MapType.PERCPU_ARRAY)
+    with pytest.raises(InputError) as refused:
+        Machine([array], engines=2)
+    assert str(refused.value) == ("map 'm' has values for 1 engines; the machine has engines = 2")
+    with pytest.raises(InputError, match="257 maps; addresses can name 256"):
+        Machine([array] * 257)
+    with pytest.raises(InputError, match="engine = 1; the machine has 0 to 0"):
+        run([], engine=1)
+
+
+def test_each_engine_sees_its_own_values():
+    array = create_map(
+        MapSpec(name="m", kind=MapType.PERCPU_ARRAY, key_size=4, value_size=8, max_entries=4),
+        engines=2,
+    )
+    machine = Machine([array], engines=2)
+    program = Program.of([*COUNT, leave()])
+    assert [machine.run(program, engine=engine).r0 for engine in (0, 1, 1)] == [1, 1, 2]
+
+
 @pytest.mark.parametrize("arguments", [{"engines": 0}, {"budget": 0}])
 def test_a_machine_needs_an_engine_and_a_budget(arguments):
     with pytest.raises(InputError, match="needs 1"):

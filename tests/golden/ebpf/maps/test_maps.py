@@ -335,3 +335,66 @@ def test_a_flag_without_a_meaning_is_refused():
     with pytest.raises(InputError) as refused:
         make(MapType.HASH, flags=0x201)
     assert str(refused.value) == "map 'm' has flags = 0x201; of these 0x200 are not supported"
+
+
+def test_prefixes_are_those_of_a_search_through_all_of_them():
+    generator = random.Random(11)
+    trie = make(MapType.LPM_TRIE, key=6, value=1, entries=12)
+    model: dict[tuple[int, int], bytes] = {}  # (length, its leading bits) to value
+    for _ in range(3_000):
+        # Few different bits, so that prefixes lie in one another.
+        data = generator.choice([0x0000, 0x8000, 0x8080, 0x80FF, 0xFFFF]) ^ generator.randrange(4)
+        length = generator.randrange(17)
+        key, bits = prefix(length, *data.to_bytes(2, "big")), data >> 16 - length
+        match generator.randrange(3):
+            case 0:
+                fitting = [
+                    (n, value)
+                    for (n, leading), value in model.items()
+                    if n <= length and data >> 16 - n == leading
+                ]
+                assert read(trie, key) == (max(fitting)[1] if fitting else None)
+            case 1:
+                there = model.pop((length, bits), None)
+                assert trie.delete(key) == (0 if there else -Errno.NOENT)
+            case _:
+                value = generator.randbytes(1)
+                room = (length, bits) in model or len(model) < 12
+                assert trie.update(key, value) == (0 if room else -Errno.NO_SPACE)
+                if room:
+                    model[length, bits] = value
+    assert len(model) > 6
+
+
+def test_random_records_come_out_as_they_went_in():
+    generator = random.Random(12)
+    ring = make(MapType.RINGBUF, key=0, value=0, entries=128)
+    expected: list[list] = []  # data, and whether it is open, kept or dropped
+    places: dict[int, list] = {}
+    consumed = 0
+    for _ in range(5_000):
+        match generator.randrange(3):
+            case 0:
+                length = generator.randrange(60)
+                taken = sum(8 + -(-len(record[0]) // 8) * 8 for record in expected)
+                place = ring.reserve(length)
+                assert (place is None) == (taken + 8 + -(-length // 8) * 8 > 127)
+                if place is not None:
+                    record = [generator.randbytes(length), "open"]
+                    ring.memory[place : place + length] = record[0]
+                    expected.append(record)
+                    places[place] = record
+            case 1 if places:
+                place = generator.choice(list(places))
+                keep = generator.random() < 0.7
+                assert ring.finish(place, keep=keep)
+                places.pop(place)[1] = "kept" if keep else "dropped"
+            case _:
+                while expected and expected[0][1] == "dropped":
+                    expected.pop(0)
+                if expected and expected[0][1] == "kept":
+                    assert ring.consume() == expected.pop(0)[0]
+                    consumed += 1
+                else:
+                    assert ring.consume() is None
+    assert consumed > 500
