@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
+from fanweave.golden.ebpf.arithmetic import MASK32, MASK64
 from fanweave.golden.errors import InputError
 from fanweave.golden.isa.ebpf import Instruction, WideKind, decode_program
 from fanweave.golden.isa.ebpf_machine import map_address, map_handle
@@ -67,7 +68,7 @@ def wide_value(instruction: Instruction) -> int:
     if kind == WideKind.IMMEDIATE:
         return instruction.imm64
     if kind in (WideKind.MAP_FD, WideKind.MAP_INDEX):
-        return map_handle(instruction.imm)
+        return map_handle(instruction.imm) & MASK64
     if kind in (WideKind.MAP_VALUE, WideKind.MAP_INDEX_VALUE):
-        return map_address(instruction.imm) + (instruction.high & 0xFFFFFFFF)
+        return map_address(instruction.imm) + (instruction.high & MASK32) & MASK64
     raise InputError(f"64-bit immediate loads of kind {kind} are not possible here")

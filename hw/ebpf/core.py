@@ -172,10 +172,15 @@ class Core(wiring.Component):
     def _decode(self, m: Module, fetched: data.View) -> data.View:
         m.submodules.decoder = decoder = Decoder()
         odd = fetched.slot[0]
+        high = Signal(32)
+        names_map = decoder.controls.is_wide_load & decoder.word.src.matches(
+            WideKind.MAP_FD, WideKind.MAP_INDEX
+        )
         even_word, odd_word = self._words
         frame = self._frame[fetched.thread]
         registers = self._registers
         m.d.comb += [
+            high.eq(Mux(odd, even_word, odd_word)[32:]),
             Value.cast(decoder.word).eq(Mux(odd, odd_word, even_word)),
             registers.read_thread.eq(fetched.thread),
             registers.read_frame.eq(frame),
@@ -212,9 +217,12 @@ class Core(wiring.Component):
             decoded.outside.eq(fetched.outside | (fetched.slot >= self.program_slots)),
             decoded.frame.eq(frame),
             decoded.word.eq(decoder.word),
-            decoded.high.eq(Mux(odd, even_word, odd_word)[32:]),
+            decoded.high.eq(high),
             decoded.controls.eq(decoder.controls),
         ]
+        # The one field of an instruction that the decoder does not see.
+        with m.If(names_map & (high != 0)):
+            m.d.sync += decoded.controls.legal.eq(0)
         return decoded
 
     def _execute(self, m: Module, decoded: data.View) -> data.View:

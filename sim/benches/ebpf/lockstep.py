@@ -11,7 +11,7 @@ from fanweave.golden.errors import FaultError, InputError
 from fanweave.golden.isa.ebpf_machine import FaultCause
 from fanweave.sim.benches.ebpf.random_programs import random_program
 
-__all__ = ["Batch", "check", "play"]
+__all__ = ["Batch", "check", "play", "run_events"]
 
 #: A program, and a context for each event.
 Batch = tuple[Program, Sequence[bytes]]
@@ -42,7 +42,9 @@ def check(batches: Sequence[Batch], *, config: EbpfConfig, budget: int = 120) ->
         If an event differs; the message names program, event, and both outcomes.
     """
     causes = set()
-    for (program, contexts), found in zip(batches, _run(batches, config, budget), strict=True):
+    for (program, contexts), found in zip(
+        batches, run_events(batches, config, budget), strict=True
+    ):
         for tag, context in enumerate(contexts):
             outcome = Machine(budget=budget).run(program, context)
             expected = (outcome.r0, outcome.fault.value, outcome.instructions)
@@ -55,10 +57,10 @@ def check(batches: Sequence[Batch], *, config: EbpfConfig, budget: int = 120) ->
     return causes
 
 
-def _run(
+def run_events(
     batches: Sequence[Batch], config: EbpfConfig, budget: int
 ) -> list[dict[int, tuple[int, int, int]]]:
-    """Verdicts of the core, by program and tag."""
+    """Verdicts of the core (r0, cause, instructions), by program and tag."""
     # Only now: describing hardware is slow to import.
     from amaranth.sim import Simulator
 
