@@ -293,7 +293,7 @@ class Core(wiring.Component):
             executed.frame.eq(decoded.frame),
             executed.register.eq(Mux(controls.is_atomic, Mux(exchange, 0, word.src), word.dst)),
             executed.value.eq(
-                Mux(controls.is_wide_load, self._wide_value(word, decoded.high), alu.result)
+                Mux(controls.is_wide_load, self._wide_value(m, word, decoded.high), alu.result)
             ),
             executed.source.eq(src),
             executed.r0.eq(self._registers.r0),
@@ -307,9 +307,14 @@ class Core(wiring.Component):
         return executed
 
     @staticmethod
-    def _wide_value(word: data.View, high: Value) -> Value:
-        handle = (Region.MAP_HANDLES + word.imm.as_signed())[:64]
-        address = (Region.MAP_VALUES + word.imm.as_signed() * MAP_SPAN + high)[:64]
+    def _wide_value(m: Module, word: data.View, high: Value) -> Value:
+        handle, address = Signal(64, name="handle"), Signal(64, name="map_address")
+        number = word.imm.as_signed()
+        # Through signals, which extend the sign of what is narrower.
+        m.d.comb += [
+            handle.eq(Region.MAP_HANDLES + number),
+            address.eq(Region.MAP_VALUES + number * MAP_SPAN + high),
+        ]
         is_handle = word.src.matches(WideKind.MAP_FD, WideKind.MAP_INDEX)
         return Mux(
             word.src == WideKind.IMMEDIATE, Cat(word.imm, high), Mux(is_handle, handle, address)

@@ -69,6 +69,16 @@ def test_directed_programs():
     }
 
 
+def test_names_and_addresses_of_maps_have_64_bits():
+    programs = [
+        [Instruction(0x18, 0, kind, 0, number, high), leave()]
+        for kind in (1, 2, 5, 6)
+        for number in (0, 3, -1, -(1 << 31), (1 << 31) - 1)
+        for high in (0, 8, -1)
+    ]
+    check([(Program.of(p, str(n)), [b""]) for n, p in enumerate(programs)])
+
+
 def test_nothing_is_left_of_the_event_before():
     """Each thread handles several; what one stored, the next one must not find."""
     program = [load(0, 10, -8), load(3, 10, -13), alu(AluOperation.XOR, 0, 3), mov(4, -1)]
