@@ -72,7 +72,6 @@ class Errno(enum.IntEnum):
     NOENT = 2
     TOO_BIG = 7
     AGAIN = 11
-    BUSY = 16
     EXIST = 17
     INVALID = 22
     NO_SPACE = 28

@@ -19,7 +19,12 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("**/*.md")])
 LAYERS = ("golden", "hw", "sim", "sw")
 #: Documents whose Python runs from top to bottom.
-PROGRAMS = ["docs/ebpf/machine.md", "docs/tutorial.md", "docs/ventaglio/programmers-guide.md"]
+PROGRAMS = [
+    "docs/ebpf/machine.md",
+    "docs/ebpf/maps.md",
+    "docs/tutorial.md",
+    "docs/ventaglio/programmers-guide.md",
+]
 TARGETS = set(re.findall(r"^([a-z][\w%-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 VARIABLES = set(re.findall(r"^([A-Z]+)\s*\??:?=", (ROOT / "Makefile").read_text(), re.MULTILINE))
 
