@@ -3,11 +3,11 @@
 import json
 import os
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from fanweave.golden.errors import InputError
+from fanweave.golden.files import replace_file
 
 __all__ = ["STANDARD", "check_output", "write_json", "write_text"]
 
@@ -50,16 +50,7 @@ def write_text(path: Path | str, text: str) -> None:
     check_output(path)
     path = Path(path)
     try:
-        handle, temporary = tempfile.mkstemp(dir=path.absolute().parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as stream:
-                stream.write(text)
-            # mkstemp makes files that only their owner may read.
-            os.chmod(temporary, 0o666 & ~_umask())
-            os.replace(temporary, path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        replace_file(path, text.encode())
     except OSError as error:
         raise InputError(f"output {path} cannot be written: {error.strerror}") from error
 
@@ -73,9 +64,3 @@ def write_json(path: Path | str, document: Any) -> None:
         If the document holds a number that is not finite: JSON has none.
     """
     write_text(path, json.dumps(document, indent=2, allow_nan=False) + "\n")
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

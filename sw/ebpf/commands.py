@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from fanweave.golden.errors import FaultError, InputError
+from fanweave.golden.files import replace_file
 
 __all__ = ["ebpf"]
 
@@ -158,6 +159,6 @@ def _write(output: str | None, code: bytes) -> None:
         sys.stdout.flush()
         return
     try:
-        Path(output).write_bytes(code)
+        replace_file(Path(output), code)
     except OSError as error:
         raise InputError(f"output {output} cannot be written: {error.strerror}") from None

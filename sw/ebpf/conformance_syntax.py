@@ -12,7 +12,17 @@ from fanweave.golden.isa.ebpf import (
     Mode,
     Size,
 )
-from fanweave.sw.ebpf.syntax import NUMBER, TARGET, Line, Rule, number, offset_of, register
+from fanweave.sw.ebpf.syntax import (
+    NUMBER,
+    TARGET,
+    Line,
+    Rule,
+    number,
+    offset_of,
+    register,
+    target_of,
+    wide_load,
+)
 
 __all__ = ["RULES", "write"]
 
@@ -28,7 +38,6 @@ _SIZES = {"b": Size.B, "h": Size.H, "w": Size.W, "dw": Size.DW}
 _SIZE_NAMES = {size: name for name, size in _SIZES.items()}
 _ATOMICS = {"add": 0x00, "or": 0x40, "and": 0x50, "xor": 0xA0, "xchg": 0xE1, "cmpxchg": 0xF1}
 _ATOMIC_NAMES = {code & ~1: name for name, code in _ATOMICS.items()}
-_WIDE = _C.LD | Mode.IMM << 5 | Size.DW << 3
 
 
 def _alternatives(names: object) -> str:
@@ -68,14 +77,6 @@ def _byte_order(found: re.Match[str]) -> Instruction:
     return Instruction(opcode, register(dst), 0, 0, int(bits))
 
 
-def _wide(found: re.Match[str]) -> Instruction:
-    value = number(found[2], bits=64) & (1 << 64) - 1
-    low, high = (
-        part - (1 << 32) if part >> 31 else part for part in (value & 0xFFFFFFFF, value >> 32)
-    )
-    return Instruction(_WIDE, register(found[1]), 0, 0, low, high)
-
-
 def _load(found: re.Match[str]) -> Instruction:
     extends, size, dst, src, offset = found.groups()
     mode = Mode.MEMSX if extends else Mode.MEM
@@ -99,28 +100,23 @@ def _atomic(found: re.Match[str]) -> Instruction:
     return Instruction(opcode, register(dst), register(src), offset_of(offset), imm)
 
 
-def _target(text: str) -> tuple[int, str | None]:
-    text = text.replace(" ", "")
-    return (int(text), None) if text[0] in "+-" else (0, text)
-
-
 def _jump(found: re.Match[str]) -> Line:
     name, narrow, dst, operand, where = found.groups()
     source, src, imm = _source(operand)
-    distance, label = _target(where)
+    distance, label = target_of(where)
     opcode = _JUMPS[name] << 4 | source | (_C.JMP32 if narrow else _C.JMP)
     return Line(Instruction(opcode, register(dst), src, distance, imm), label)
 
 
 def _goto(found: re.Match[str]) -> Line:
-    distance, label = _target(found[2])
+    distance, label = target_of(found[2])
     if found[1]:
         return Line(Instruction(JumpOperation.JA << 4 | _C.JMP32, imm=distance), label, True)
     return Line(Instruction(JumpOperation.JA << 4 | _C.JMP, offset=distance), label)
 
 
 def _call(found: re.Match[str]) -> Line:
-    distance, label = _target(found[1])
+    distance, label = target_of(found[1])
     opcode = JumpOperation.CALL << 4 | _C.JMP
     return Line(Instruction(opcode, src=CallKind.LOCAL, imm=distance), label, True)
 
@@ -139,7 +135,7 @@ RULES = (
     Rule.of(r"neg(32)?\s %r(\d+)", _negate),
     Rule.of(r"movsx(8|16|32)(32|64)\s %r(\d+) , %r(\d+)", _move_extending),
     Rule.of(r"(le|be|bswap)(16|32|64)\s %r(\d+)", _byte_order),
-    Rule.of(rf"lddw\s %r(\d+) , ({NUMBER})", _wide),
+    Rule.of(rf"lddw\s %r(\d+) , ({NUMBER})", lambda found: wide_load(found[1], found[2])),
     Rule.of(rf"ldx(s)?({_SIZE})\s %r(\d+) , {_PLACE}", _load),
     Rule.of(rf"stx?({_SIZE})\s {_PLACE} , ({_OPERAND})", _store),
     Rule.of(rf"lock\s (fetch_)?({_alternatives(_ATOMICS)})(32)?\s {_PLACE} , %r(\d+)", _atomic),

@@ -11,7 +11,17 @@ from fanweave.golden.isa.ebpf import (
     Mode,
     Size,
 )
-from fanweave.sw.ebpf.syntax import NUMBER, TARGET, Line, LineError, Rule, number, register
+from fanweave.sw.ebpf.syntax import (
+    NUMBER,
+    TARGET,
+    Line,
+    LineError,
+    Rule,
+    number,
+    register,
+    target_of,
+    wide_load,
+)
 
 __all__ = ["RULES", "write"]
 
@@ -62,7 +72,6 @@ _FETCHING = {
     "xchg32_": 0xE1,
 }
 _FETCHING_NAMES = {0x01: "add", 0x41: "or", 0x51: "and", 0xA1: "xor"}
-_WIDE = _C.LD | Mode.IMM << 5 | Size.DW << 3
 
 
 def _signs(table: dict[str, object]) -> str:
@@ -114,14 +123,6 @@ def _byte_order(found: re.Match[str]) -> Instruction:
     return Instruction(opcode, register(dst), 0, 0, int(bits))
 
 
-def _wide(found: re.Match[str]) -> Instruction:
-    value = number(found[2], bits=64) & (1 << 64) - 1
-    low, high = (
-        part - (1 << 32) if part >> 31 else part for part in (value & 0xFFFFFFFF, value >> 32)
-    )
-    return Instruction(_WIDE, register(found[1]), 0, 0, low, high)
-
-
 def _load(found: re.Match[str]) -> Instruction:
     dst, sign, bits, src, offset = found.groups()
     mode = Mode.MEMSX if sign == "s" else Mode.MEM
@@ -159,28 +160,23 @@ def _compare_exchange(found: re.Match[str]) -> Instruction:
     return Instruction(opcode, register(dst), register(src), number(offset, bits=16), 0xF1)
 
 
-def _target(text: str) -> tuple[int, str | None]:
-    text = text.replace(" ", "")
-    return (int(text), None) if text[0] in "+-" else (0, text)
-
-
 def _jump(found: re.Match[str]) -> Line:
     letter, dst, sign, operand, where = found.groups()
     source, src, imm = _source(operand, letter)
-    distance, label = _target(where)
+    distance, label = target_of(where)
     opcode = _JUMPS[sign] << 4 | source | _class_of(letter, _C.JMP, _C.JMP32)
     return Line(Instruction(opcode, register(dst), src, distance, imm), label)
 
 
 def _goto(found: re.Match[str]) -> Line:
-    distance, label = _target(found[2])
+    distance, label = target_of(found[2])
     if found[1]:
         return Line(Instruction(_J.JA << 4 | _C.JMP32, imm=distance), label, True)
     return Line(Instruction(_J.JA << 4 | _C.JMP, offset=distance), label)
 
 
 def _call(found: re.Match[str]) -> Line:
-    distance, label = _target(found[1])
+    distance, label = target_of(found[1])
     return Line(Instruction(_J.CALL << 4 | _C.JMP, src=CallKind.LOCAL, imm=distance), label, True)
 
 
@@ -190,7 +186,7 @@ _UNSIGNED = rf"\( u(8|16|32|64) \* \) \( r(\d+) ({NUMBER}) \)"
 _FETCHED = rf"\( \( u(32|64) \* \) \( r(\d+) ({NUMBER}) \) , [rw](\d+) \)"
 
 RULES = (
-    Rule.of(rf"r(\d+) = ({NUMBER})\s ll", _wide),
+    Rule.of(rf"r(\d+) = ({NUMBER})\s ll", lambda found: wide_load(found[1], found[2])),
     Rule.of(r"([rw])(\d+) = - ([rw])(\d+)", _negate),
     Rule.of(rf"([rw])(\d+) ({_signs(dict(_ALU))}) ({_OPERAND})", _arithmetic),
     Rule.of(r"([rw])(\d+) = \( s(8|16|32) \) ([rw])(\d+)", _move_extending),

@@ -5,13 +5,27 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from fanweave.golden.errors import InputError
-from fanweave.golden.isa.ebpf import REGISTERS, Instruction
+from fanweave.golden.isa.ebpf import REGISTERS, Instruction, InstructionClass, Mode, Size
 
-__all__ = ["NUMBER", "TARGET", "Line", "LineError", "Rule", "number", "offset_of", "register"]
+__all__ = [
+    "NUMBER",
+    "TARGET",
+    "Line",
+    "LineError",
+    "Rule",
+    "number",
+    "offset_of",
+    "register",
+    "target_of",
+    "wide_load",
+]
 
 #: Patterns of a number, and of where a jump goes: so many slots on, or a label.
 NUMBER = r"[+-]?\s*(?:0[xX][0-9a-fA-F]+|\d+)"
 TARGET = r"[+-]\s*\d+|[A-Za-z_.][\w.]*"
+
+
+_WIDE = InstructionClass.LD | Mode.IMM << 5 | Size.DW << 3
 
 
 class LineError(InputError):
@@ -81,3 +95,20 @@ def register(text: str) -> int:
     if value >= REGISTERS:
         raise LineError(f"there is no register r{value}; the last one is r{REGISTERS - 1}")
     return value
+
+
+def target_of(text: str) -> tuple[int, str | None]:
+    """Read where a jump goes: a distance, or 0 and a label."""
+    text = text.replace(" ", "")
+    return (int(text), None) if text[0] in "+-" else (0, text)
+
+
+def wide_load(dst: str, text: str) -> Instruction:
+    """A load of a 64-bit immediate into a register."""
+    value = number(text, bits=64) & (1 << 64) - 1
+    low, high = (_signed_word(part) for part in (value & 0xFFFFFFFF, value >> 32))
+    return Instruction(_WIDE, register(dst), 0, 0, low, high)
+
+
+def _signed_word(word: int) -> int:
+    return word - (1 << 32) if word >> 31 else word

@@ -1,8 +1,6 @@
 """The file form of a trace: safetensors with one JSON header (docs/traces.md)."""
 
 import json
-import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +9,7 @@ import safetensors
 import safetensors.numpy
 
 from fanweave.golden.errors import InputError
+from fanweave.golden.files import replace_file
 from fanweave.golden.isa.formats import ElementFormat
 from fanweave.sw.traces.trace import Layout, Operand, Trace, storage_type
 
@@ -25,17 +24,7 @@ VERSION = 1
 def write_atomically(path: Path, content: bytes) -> None:
     """Write `content` to `path`, whole or not at all; InputError if that cannot be."""
     try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "wb") as stream:
-                stream.write(content)
-            umask = os.umask(0)
-            os.umask(umask)
-            os.chmod(temporary, 0o666 & ~umask)
-            os.replace(temporary, path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
+        replace_file(path, content)
     except OSError as error:
         raise InputError(
             f"{path}: cannot be written ({error.strerror}); name a file in a writable folder"

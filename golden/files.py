@@ -1,0 +1,36 @@
+"""Replaces files whole or not at all."""
+
+import os
+import tempfile
+from pathlib import Path
+
+__all__ = ["replace_file"]
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Write a file through a temporary one beside it.
+
+    Parameters
+    ----------
+    path : Path
+        The file; what was there stays if anything fails.
+    content : bytes
+        All of it.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written.
+    """
+    handle, temporary = tempfile.mkstemp(dir=path.absolute().parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content)
+        # mkstemp makes files that only their owner may read.
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(temporary, 0o666 & ~umask)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
