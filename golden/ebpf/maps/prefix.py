@@ -1,5 +1,7 @@
 """Longest-prefix match."""
 
+from collections import Counter
+
 from fanweave.golden.ebpf.maps.base import MapSpec
 from fanweave.golden.ebpf.maps.hash import HashMap
 from fanweave.golden.errors import InputError
@@ -29,6 +31,8 @@ class PrefixMap(HashMap):
             )
         super().__init__(spec)
         self.data_bits = 8 * (spec.key_size - _LENGTH_BYTES)
+        #: How many prefixes there are of each length.
+        self.lengths: Counter[int] = Counter()
 
     def _canonical(self, key: bytes, length: int) -> bytes:
         """The key of a prefix, without the bits behind it."""
@@ -45,18 +49,31 @@ class PrefixMap(HashMap):
         length = self._length(key)
         if length > self.data_bits:
             return None
-        for shorter in range(length, -1, -1):
-            place = super().find(self._canonical(key, shorter), engine)
-            if place is not None:
-                return place
+        # Lengths that no prefix has are not worth a look.
+        for shorter in sorted(self.lengths, reverse=True):
+            if shorter <= length:
+                place = super().find(self._canonical(key, shorter), engine)
+                if place is not None:
+                    return place
         return None
 
     def update(self, key: bytes, value: bytes, flags: int = 0, engine: int = 0) -> int:
-        if self._length(key) > self.data_bits:
+        length = self._length(key)
+        if length > self.data_bits:
             return -Errno.INVALID
-        return super().update(self._canonical(key, self._length(key)), value, flags, engine)
+        before = len(self.slots)
+        result = super().update(self._canonical(key, length), value, flags, engine)
+        if len(self.slots) > before:
+            self.lengths[length] += 1
+        return result
 
     def delete(self, key: bytes) -> int:
-        if self._length(key) > self.data_bits:
+        length = self._length(key)
+        if length > self.data_bits:
             return -Errno.INVALID
-        return super().delete(self._canonical(key, self._length(key)))
+        result = super().delete(self._canonical(key, length))
+        if result == 0:
+            self.lengths[length] -= 1
+            if not self.lengths[length]:
+                del self.lengths[length]
+        return result

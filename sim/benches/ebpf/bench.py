@@ -4,12 +4,12 @@ import time
 
 from fanweave.golden.ebpf.config import EbpfConfig
 from fanweave.golden.ebpf.machine import Machine
-from fanweave.golden.ebpf.maps import Map, MapSpec, create_map
+from fanweave.golden.ebpf.maps import Map
 from fanweave.golden.ebpf.program import Program
 from fanweave.golden.errors import FaultError
 from fanweave.golden.isa.ebpf_machine import FaultCause
-from fanweave.golden.isa.ebpf_maps import MapType
 from fanweave.sim.benches.ebpf.core_run import play
+from fanweave.sim.benches.ebpf.map_programs import MAP_PROGRAMS, map_of
 from fanweave.sim.report.bench_rows import BenchRow
 from fanweave.sw.ebpf import assemble
 
@@ -19,7 +19,7 @@ _GOAL = 1_000_000
 _SECONDS = 1.0
 _REPEATS = 3
 
-#: Programs by name. Map 0 is an array of 64 counters of 8 bytes.
+#: Programs by name.
 PROGRAMS = {
     "arithmetic": """
         r0 = 1
@@ -106,25 +106,6 @@ _LOOP = """
         if r6 != 0 goto again
         exit
 """
-_COUNTING = """
-        r6 = 200
-    again:
-        r1 = r6
-        r1 &= 63
-        *(u32 *)(r10 - 4) = r1
-        r1 = MAP
-        r2 = r10
-        r2 += -4
-        call 1
-        if r0 == 0 goto end
-        r1 = 1
-        lock *(u64 *)(r0 + 0) += r1
-        r6 -= 1
-        if r6 != 0 goto again
-    end:
-        r0 = 0
-        exit
-"""
 
 
 def rows(quick: bool, seed: int) -> list[BenchRow]:
@@ -142,23 +123,21 @@ def rows(quick: bool, seed: int) -> list[BenchRow]:
     FaultError
         If a program does not end as it should.
     """
-    counters = create_map(
-        MapSpec(name="counters", kind=MapType.ARRAY, key_size=4, value_size=8, max_entries=64)
-    )
-    # The assembler has no word for a map: an object file's loader puts its address in.
-    handle = f"{0x8000_0000:#x} ll"
-    programs = {**PROGRAMS, "counters in an array": _COUNTING.replace("MAP", handle)}
+    programs: list[tuple[str, str, list[Map]]] = [
+        *((name, text, []) for name, text in PROGRAMS.items()),
+        *((name, text, [map_of(spec)]) for name, (spec, text) in MAP_PROGRAMS.items()),
+    ]
     seconds = _SECONDS / 10 if quick else _SECONDS
     measured = [
         BenchRow(
             case=f"golden machine, {name}",
             metric="instructions_per_second",
-            value=_rate(Program.of(assemble(text), name), [counters], seconds),
+            value=_rate(Program.of(assemble(text), name), maps, seconds),
             unit="1/s",
             goal=_GOAL,
             origin="measured",
         )
-        for name, text in programs.items()
+        for name, text, maps in programs
     ]
     return measured + _core_rows()
 

@@ -3,6 +3,7 @@
 from fanweave.golden.ebpf.machine import Machine
 from fanweave.golden.ebpf.program import Program
 from fanweave.sim.benches.ebpf.bench import PROGRAMS, rows
+from fanweave.sim.benches.ebpf.map_programs import MAP_PROGRAMS, map_of
 from fanweave.sw.ebpf import assemble
 
 M64 = (1 << 64) - 1
@@ -33,10 +34,37 @@ def test_the_arithmetic_is_what_it_says():
     assert result("arithmetic") == value
 
 
+def run_on_map(name):
+    spec, text = MAP_PROGRAMS[name]
+    used = map_of(spec)
+    outcome = Machine([used]).run(Program.of(assemble(text), name))
+    assert not outcome.fault
+    return outcome.r0, {
+        int.from_bytes(key, "little"): int.from_bytes(value, "little")
+        for key, value in used.items()
+    }
+
+
+def test_counters_count():
+    _, counters = run_on_map("counters in an array")
+    assert counters == {n: sum(k % 64 == n for k in range(1, 201)) for n in range(64)}
+
+
+def test_the_youngest_pages_stay():
+    _, pages = run_on_map("pages in an LRU map")
+    assert pages == {n: n for n in range(1, 65)}
+
+
+def test_routes_are_the_longest():
+    # Of 200 keys 25 each begin with 0 to 7. 0 to 3 have the empty prefix alone, 6 and 7 that of
+    # 6 bits, 5 that of 7 and 4 that of 8.
+    assert run_on_map("routes in a trie")[0] == 25 * (6 + 6 + 7 + 8)
+
+
 def test_every_program_has_a_row_and_the_core_is_busy():
     measured = rows(quick=True, seed=0)
     golden = [row for row in measured if row.metric == "instructions_per_second"]
-    assert len(golden) == len(PROGRAMS) + 1
+    assert len(golden) == len(PROGRAMS) + len(MAP_PROGRAMS)
     core = {row.case: row for row in measured if row.metric == "instructions_per_cycle"}
     assert len(core) == 4
     # Cycles, not times: these hold on every machine.
