@@ -95,8 +95,8 @@ def _rings() -> Iterator[Case]:
         ("reserve and submit", (*reserve(8), *finish("ringbuf_submit")), 1, (record(word(5, 8)),)),
         ("reserve and discard", (*reserve(8), *finish("ringbuf_discard")), 1, ()),
         ("the largest record", (*reserve(48), *finish("ringbuf_discard")), 1, ()),
-        ("a record that is too large", (*reserve(49), leave()), 0, ()),
-        ("a reservation with flags", (*reserve(8, 1), leave()), 0, ()),
+        ("a record that is too large", (*reserve(49), *finish("ringbuf_discard")), 0, ()),
+        ("a reservation with flags", (*reserve(8, 1), *finish("ringbuf_discard")), 0, ()),
         ("size", (*query, mov(2, 1), call("ringbuf_query"), leave()), 64, ()),
         ("an unknown question", (*query, mov(2, 9), call("ringbuf_query"), leave()), 0, ()),
         (
@@ -174,9 +174,9 @@ def _inner_maps() -> Iterator[Case]:
     maps = (spec(MapType.ARRAY_OF_MAPS, value=4), spec(MapType.ARRAY))
     before = (Entry(map=0, key=word(1), value=word(1)), entry(0, 1234, 1))
     inner = (
-        *(*point_to_key(1), call("map_lookup_elem"), jump(JumpOperation.JEQ, 0, 5, imm=0)),
+        *(*point_to_key(1), call("map_lookup_elem"), jump(JumpOperation.JEQ, 0, 7, imm=0)),
         *(copy(1, 0), store_imm(10, 0, -8, Size.W), copy(2, 10), alu(_ADD, 2, imm=-8)),
-        *(call("map_lookup_elem"), load(0, 0), leave()),
+        *(call("map_lookup_elem"), jump(JumpOperation.JEQ, 0, 1, imm=0), load(0, 0), leave()),
     )
     yield Case(
         name="ARRAY_OF_MAPS: a lookup gives a map",
