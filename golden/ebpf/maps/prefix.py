@@ -1,6 +1,7 @@
 """Longest-prefix match."""
 
 from collections import Counter
+from collections.abc import Iterator
 
 from fanweave.golden.ebpf.maps.base import MapSpec
 from fanweave.golden.ebpf.maps.hash import HashMap
@@ -33,6 +34,8 @@ class PrefixMap(HashMap):
         self.data_bits = 8 * (spec.key_size - _LENGTH_BYTES)
         #: How many prefixes there are of each length.
         self.lengths: Counter[int] = Counter()
+        #: Keys as the last update wrote them, by what counts of them.
+        self.written: dict[bytes, bytes] = {}
 
     def _canonical(self, key: bytes, length: int) -> bytes:
         """The key of a prefix, without the bits behind it."""
@@ -61,19 +64,26 @@ class PrefixMap(HashMap):
         length = self._length(key)
         if length > self.data_bits:
             return -Errno.INVALID
-        before = len(self.slots)
-        result = super().update(self._canonical(key, length), value, flags, engine)
-        if len(self.slots) > before:
-            self.lengths[length] += 1
+        canonical = self._canonical(key, length)
+        result = super().update(canonical, value, flags, engine)
+        if result == 0:
+            self.lengths[length] += canonical not in self.written
+            self.written[canonical] = bytes(key)
         return result
 
     def delete(self, key: bytes) -> int:
         length = self._length(key)
         if length > self.data_bits:
             return -Errno.INVALID
-        result = super().delete(self._canonical(key, length))
+        canonical = self._canonical(key, length)
+        result = super().delete(canonical)
         if result == 0:
+            del self.written[canonical]
             self.lengths[length] -= 1
             if not self.lengths[length]:
                 del self.lengths[length]
         return result
+
+    def items(self) -> Iterator[tuple[bytes, bytes]]:
+        """Prefixes, with the bits behind them as they were written, and values."""
+        return ((self.written[key], value) for key, value in super().items())
