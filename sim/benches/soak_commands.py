@@ -15,6 +15,7 @@ __all__ = ["SOAKS", "rounds_of", "soak"]
 #: ``play(seed: int, config: str | None) -> str``: one round, and a line about it.
 SOAKS = {
     "ebpf": "fanweave.sim.benches.ebpf.lockstep:play",
+    "ebpf-linux": "fanweave.sim.benches.ebpf.linux:play",
     "ventaglio": "fanweave.sim.benches.ventaglio.soak:play",
 }
 
