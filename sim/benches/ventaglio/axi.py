@@ -44,7 +44,13 @@ def axi_design(config: VentaglioConfig) -> Design:
 
 
 def simulate_axi(
-    workload: Workload, config: VentaglioConfig, *, folder: Path, pause: float = 0.0, seed: int = 1
+    workload: Workload,
+    config: VentaglioConfig,
+    *,
+    folder: Path,
+    pause: float = 0.0,
+    seed: int = 1,
+    reset_after: int = 0,
 ) -> AxiOutcome:
     """Run a workload on the AXI top.
 
@@ -60,6 +66,8 @@ def simulate_axi(
         Chance of each stream and channel to be held back in a cycle.
     seed : int
         Seed of these pauses.
+    reset_after : int
+        Begin once, reset everything after so many cycles, and begin again; 0 for not.
 
     Raises
     ------
@@ -74,6 +82,7 @@ def simulate_axi(
         "indices": [beat.tobytes().hex() for beat in workload.image.indices],
         "rows": row_table(workload.image).tolist(),
         "pause": pause,
+        "reset_after": reset_after,
     }
     (folder / "workload.json").write_text(json.dumps(settings))
     run(

@@ -74,6 +74,49 @@ async def receive(results: AxiStreamSink, drains: list[str]) -> None:
         drains.append(bytes(packet.tdata).hex())
 
 
+async def started(
+    bus: AxiLiteMaster, workload: dict, streams: dict[str, AxiStreamSource]
+) -> list[int]:
+    """Offer the activations and write the commands, each when the one before was taken."""
+    for beat in workload["activations"]:
+        streams["activations"].send_nowait(
+            [sum(element << 32 * place for place, element in enumerate(beat))]
+        )
+    responses = []
+    for address, word in workload["commands"]:
+        written = await with_timeout(
+            bus.write(4 * address, word.to_bytes(4, "little")), 1_000_000, "ns"
+        )
+        responses.append(int(written.resp))
+    return responses
+
+
+async def finished(bus: AxiLiteMaster) -> None:
+    """Wait until the unit is idle."""
+    status = register("status")
+    for _ in range(10_000):
+        read = await bus.read(4 * status.address, 4)
+        if not status.field("busy").extract(int.from_bytes(read.data, "little")):
+            return
+    raise TimeoutError("the unit stays busy")
+
+
+async def interrupted(
+    dut, bus: AxiLiteMaster, workload: dict, streams: dict[str, AxiStreamSource]
+) -> None:
+    """Begin, and reset everything in the middle; the models of the buses forget with the unit."""
+    beginning = cocotb.start_soon(started(bus, workload, streams))
+    await ClockCycles(dut.aclk, workload["reset_after"])
+    assert int(dut.busy.value), "the reset must come while there is work"
+    beginning.cancel()
+    dut.aresetn.value = 0
+    await ClockCycles(dut.aclk, 4)
+    for stream in streams.values():
+        stream.clear()  # what is queued stays through a reset otherwise
+    dut.aresetn.value = 1
+    await ClockCycles(dut.aclk, 2)
+
+
 @cocotb.test()
 async def play(dut) -> None:
     """Run the commands, one after the other was taken, and record what the buses gave."""
@@ -103,26 +146,15 @@ async def play(dut) -> None:
     await ClockCycles(dut.aclk, 2)
 
     drains: list[str] = []
-    cocotb.start_soon(serve(fetch, Memory(workload, streams)))
+    memory = Memory(workload, streams)
+    cocotb.start_soon(serve(fetch, memory))
     cocotb.start_soon(receive(results, drains))
-    for beat in workload["activations"]:
-        streams["activations"].send_nowait(
-            [sum(element << 32 * place for place, element in enumerate(beat))]
-        )
-    responses = []
-    for address, word in workload["commands"]:
-        written = await with_timeout(
-            bus.write(4 * address, word.to_bytes(4, "little")), 1_000_000, "ns"
-        )
-        responses.append(int(written.resp))
-
-    status = register("status")
-    for _ in range(10_000):
-        read = await bus.read(4 * status.address, 4)
-        if not status.field("busy").extract(int.from_bytes(read.data, "little")):
-            break
-    else:
-        raise TimeoutError("the unit stays busy")
+    if workload["reset_after"]:
+        await interrupted(dut, bus, workload, streams)
+        memory.sent = {}
+        drains.clear()
+    responses = await started(bus, workload, streams)
+    await finished(bus)
     await ClockCycles(dut.aclk, 20)
 
     registers = {}
@@ -134,7 +166,9 @@ async def play(dut) -> None:
     probes = {
         "read of no register": (await bus.read(4 * _UNMAPPED, 4)).resp,
         "write of no register": (await bus.write(4 * _UNMAPPED, word)).resp,
-        "write of a read-only register": (await bus.write(4 * status.address, word)).resp,
+        "write of a read-only register": (
+            await bus.write(4 * register("status").address, word)
+        ).resp,
         "write of one byte": (await bus.write(4 * register("scale").address, b"\1")).resp,
     }
     outcome = {

@@ -53,6 +53,22 @@ def test_random_programs_with_errors_are_bit_exact_through_the_buses(tmp_path):
     assert outcome.registers[register("error_row").address] == golden.error.row
 
 
+@pytest.mark.parametrize("cycles", [150, 260, 370])
+def test_a_reset_in_the_middle_of_work_leaves_nothing_behind(cycles, small_trace, tmp_path):
+    config = preset("tiny")
+    workload = lower(open_trace(str(small_trace)).operands[0], config=config)
+    golden = golden_of(workload, config)
+    outcome = simulate_axi(
+        workload, config, folder=tmp_path / "axi", pause=0.4, seed=cycles, reset_after=cycles
+    )
+    dtype = "<u4" if workload.result_format is None else f"<u{workload.result_format.bits // 8}"
+    assert [np.frombuffer(got, dtype=dtype).tolist() for got in outcome.drains] == [
+        result.tolist() for result in golden.results
+    ]
+    for name, count in golden.counters.items():
+        assert outcome.registers[counter_address(name)] == count
+
+
 def test_what_is_no_register_is_answered_with_an_error(small_trace, tmp_path):
     config = preset("tiny")
     workload = lower(open_trace(str(small_trace)).operands[0], config=config)
