@@ -215,6 +215,9 @@ class Instruction:
         InputError
             If a field does not fit.
         """
+        for name, register in (("dst", self.dst), ("src", self.src)):
+            if not 0 <= register <= 15:
+                raise InputError(f"{self} does not fit in its fields: {name} has 4 bits")
         try:
             first = _FORMAT.pack(self.opcode, self.dst | self.src << 4, self.offset, self.imm)
             return first + (_FORMAT.pack(0, 0, 0, self.high) if self.is_wide else b"")

@@ -358,7 +358,7 @@ def _atomics() -> Iterator[InstructionKind]:
     forms: list[tuple[str, int]] = []
     for operation in plain:
         name = operation.name.lower()
-        forms += [(name, operation), (f"fetch {name}", operation | AtomicOperation.FETCH)]
+        forms += [(name, operation), (f"fetch_{name}", operation | AtomicOperation.FETCH)]
     forms += [("xchg", AtomicOperation.XCHG), ("cmpxchg", AtomicOperation.CMPXCHG)]
     for size, suffix in ((Size.DW, ""), (Size.W, "32")):
         for name, imm in forms:

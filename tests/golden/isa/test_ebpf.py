@@ -69,6 +69,9 @@ def test_what_cannot_be_split_is_refused(code, message):
 def test_a_field_that_does_not_fit_is_refused():
     with pytest.raises(InputError, match="does not fit in its fields"):
         Instruction(0xB7, 0, 0, 40_000).encode()
+    for registers in ((16, 0), (0, 16), (-1, 0)):
+        with pytest.raises(InputError, match=r"does not fit in its fields: ... has 4 bits"):
+            Instruction(0xBF, *registers).encode()
 
 
 def test_helpers_have_linuxs_numbers():

@@ -79,7 +79,7 @@ def test_counts_by_group_and_version():
         ("85 10 00 00 05 00 00 00", "call local", {1, 2, 3, 4, 5}, set()),
         ("91 21 04 00 00 00 00 00", "ldxsb", {Field.SRC}, {Field.DST}),
         ("db 21 08 00 f1 00 00 00", "lock cmpxchg", {Field.DST, Field.SRC, 0}, {0}),
-        ("c3 21 08 00 01 00 00 00", "lock fetch add32", {Field.DST, Field.SRC}, {Field.SRC}),
+        ("c3 21 08 00 01 00 00 00", "lock fetch_add32", {Field.DST, Field.SRC}, {Field.SRC}),
     ],
 )
 def test_encodings_worked_out_by_hand(code, name, reads, writes):
