@@ -168,7 +168,7 @@ def random_operation(generator: random.Random, spec: MapSpec) -> Operation:
 
 def _ring_operation(generator: random.Random, spec: MapSpec) -> Operation:
     names = operations_of(spec.kind)
-    number = generator.randrange(len(names))
+    number = 0 if generator.random() < 0.3 else generator.randrange(len(names))
     question = generator.choice((*RingQuery, 4, 1 << 40))
     key = generator.randrange(32) if names[number] == "output" else question
     return Operation(

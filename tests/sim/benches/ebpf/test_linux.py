@@ -72,7 +72,7 @@ def test_random_programs():
 @needs_linux
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: f"{spec.name}-{spec.key_size}")
 def test_random_operations(spec):
-    results = linux.compare_maps(9, spec, 800)
+    results = linux.compare_maps(9, spec, 1_000)
     assert RESULTS[spec.kind] <= set(results)
     assert {name for name, _ in results} == set(operations_of(spec.kind))
 
