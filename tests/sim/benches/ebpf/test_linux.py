@@ -6,7 +6,7 @@ from fanweave.golden.ebpf.linux import why_unavailable
 from fanweave.golden.ebpf.machine import Machine
 from fanweave.golden.ebpf.maps import HashMap, QueueMap, RingMap
 from fanweave.golden.errors import FaultError, InputError
-from fanweave.golden.isa.ebpf import CallKind, WideKind
+from fanweave.golden.isa.ebpf import AtomicOperation, CallKind, WideKind
 from fanweave.golden.isa.ebpf_instructions import INSTRUCTIONS, kind_of
 from fanweave.golden.isa.ebpf_machine import FaultCause
 from fanweave.golden.isa.ebpf_maps import Errno, MapType
@@ -56,6 +56,16 @@ def test_programs_have_every_instruction_that_linux_lets_run():
     others = {row.src for row in missing}
     assert {row.name.split()[0] for row in missing} == {"call", "lddw"}
     assert others == {*WideKind} - {WideKind.IMMEDIATE} | {CallKind.HELPER, CallKind.BTF}
+
+
+def test_nothing_is_fetched_from_the_stack():
+    fetches = [
+        instruction
+        for seed in range(100)
+        for instruction in verifiable_program(seed).instructions
+        if instruction.opcode in (0xC3, 0xDB) and instruction.imm & AtomicOperation.FETCH
+    ]
+    assert {instruction.dst for instruction in fetches} == {9}
 
 
 def test_programs_end_without_a_fault():
