@@ -6,6 +6,13 @@ from fanweave.golden.errors import InputError
 from fanweave.golden.isa.ebpf import Instruction, decode_program, encode_program
 from fanweave.golden.isa.ebpf_helpers import HELPERS
 from fanweave.golden.isa.ebpf_legality import fault_of
+from fanweave.golden.isa.ebpf_maps import MapType
+from fanweave.golden.isa.ebpf_names import (
+    HELPER_NAMES,
+    MAP_TYPE_NAMES,
+    helper_name,
+    map_type_name,
+)
 
 #: Opcodes of RFC 9669's appendix, all of its groups but the historical packet access.
 ALU = (0x04, 0x14, 0x24, 0x34, 0x44, 0x54, 0x64, 0x74, 0x94, 0xA4, 0xB4, 0xC4)
@@ -80,3 +87,13 @@ def test_helpers_have_linuxs_numbers():
     assert names[12] == "tail_call"
     assert names[131] == "ringbuf_reserve"
     assert len({helper.name for helper in HELPERS.values()}) == len(HELPERS)
+
+
+def test_names_are_linuxs():
+    assert all(HELPER_NAMES[number] == helper.name for number, helper in HELPERS.items())
+    assert all(MAP_TYPE_NAMES[kind] == kind.name for kind in MapType)
+    # The last ones of Linux 6.18.
+    assert helper_name(211) == "cgrp_storage_delete"
+    assert map_type_name(33) == "ARENA"
+    assert {helper_name(number) for number in (0, -1, 212)} == {"unknown to Linux too"}
+    assert helper_name(6) == "trace_printk"

@@ -194,6 +194,8 @@ def test_the_longest_prefix_wins():
     assert trie.update(prefix(8, 12, 0, 0, 0), b"e") == -Errno.NO_SPACE
     # Bits behind the length do not count.
     assert trie.update(prefix(16, 10, 1, 77, 77), b"f", EXIST) == 0
+    # But a dump has them, as they were written last.
+    assert (prefix(16, 10, 1, 77, 77), b"f") in list(trie.items())
     assert trie.delete(prefix(16, 10, 1, 5, 5)) == 0
     assert read(trie, prefix(32, 10, 1, 9, 9)) == b"a"
     assert trie.update(prefix(33, 1, 1, 1, 1), b"g") == -Errno.INVALID
