@@ -153,6 +153,11 @@ def _byte_orders() -> Iterator[Case]:
                 program=(wide(0, _BYTES), Instruction(opcode, imm=bits), leave()),
                 r0=result,
             )
+            yield Case(
+                name=f"{name}{bits} keeps every bit",
+                program=(mov(0, -1), Instruction(opcode, imm=bits), leave()),
+                r0=(1 << bits) - 1,
+            )
 
 
 def _same_register() -> Iterator[Case]:

@@ -221,6 +221,20 @@ def _values() -> Iterator[Case]:
             fault=_F.OUT_OF_BOUNDS,
             slot=2,
         )
+    table = MapSpec(name="h", kind=MapType.HASH, key_size=4, value_size=9, max_entries=2)
+    for name, place, fault in (
+        ("the last byte of the last slot", 24, _F.NONE),
+        ("behind the last slot's value", 25, _F.OUT_OF_BOUNDS),
+        ("behind the last slot", 32, _F.OUT_OF_BOUNDS),
+        ("before the first slot", -1, _F.OUT_OF_BOUNDS),
+    ):
+        yield Case(
+            name=f"a hash map, {name}",
+            program=(value, load(0, 1, place, Size.B), leave()),
+            maps=(table,),
+            fault=fault,
+            slot=2 if fault is not _F.NONE else None,
+        )
     for flag, name, access, fault in (
         (MapFlag.RDONLY_PROG, "a load from a read-only map", load(0, 1), _F.NONE),
         (MapFlag.RDONLY_PROG, "a store to a read-only map", store(1, 0), _F.FORBIDDEN),

@@ -100,6 +100,15 @@ def _rings() -> Iterator[Case]:
         ("size", (*query, mov(2, 1), call("ringbuf_query"), leave()), 64, ()),
         ("an unknown question", (*query, mov(2, 9), call("ringbuf_query"), leave()), 0, ()),
         (
+            "submit leaves 0",
+            (
+                *(*reserve(8), jump(JumpOperation.JEQ, 0, 5, imm=0), copy(1, 0), mov(2, 0)),
+                *(mov(0, 7), call("ringbuf_submit"), leave(), mov(0, 1), leave()),
+            ),
+            0,
+            (record(bytes(8)),),
+        ),
+        (
             "records left open are discarded",
             (*reserve(8), mov(0, 3), leave()),
             3,

@@ -207,6 +207,12 @@ def test_an_inner_map_can_be_used():
     assert run(program, [outer, inner]).r0 == 1234
 
 
+def test_seeds_of_engines_are_those_that_are_written_down():
+    """0x2545f491, and that xor n times 0x9e3779b1 in 32 bits, worked out by hand."""
+    seeds = [engine.random for engine in Machine(engines=4).engines]
+    assert seeds == [0x2545F491, 0xBB728D20, 0x192B07F3, 0xFFE39982]
+
+
 def test_time_stands_still_and_engines_draw_different_numbers():
     assert run([call("ktime_get_ns")], time_ns=77).r0 == 77
     machine = Machine(engines=2)

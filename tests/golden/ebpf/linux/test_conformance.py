@@ -26,6 +26,7 @@ REFUSALS = {
     "invalid mem access 'scalar'": "addresses as numbers",
     "misaligned stack access": "stores to the stack that are not aligned",
     "invalid access to map value pointer": "addresses of values in arrays of more than one",
+    "no direct value access": "addresses of values in maps that are not arrays",
     "Unreleased reference": "records that are left open",
 }
 

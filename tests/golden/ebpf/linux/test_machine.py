@@ -18,6 +18,8 @@ from fanweave.golden.ebpf.build import (
     store_imm,
 )
 from fanweave.golden.ebpf.linux import LinuxMachine, RefusedError, why_unavailable
+from fanweave.golden.ebpf.linux.maps import possible_processors
+from fanweave.golden.ebpf.linux.system import Command, element
 from fanweave.golden.ebpf.linux.system import test_run as run_raw
 from fanweave.golden.ebpf.machine import Machine
 from fanweave.golden.ebpf.maps import MapSpec, create_map
@@ -121,6 +123,18 @@ def test_queues_are_read_from_the_oldest_on(kind, order):
         made = machine.maps[0]
         assert [made.update(b"", value) for value in (b"a", b"b", b"c")] == [0, 0, -Errno.TOO_BIG]
         assert b"".join(value for _, value in made.items()) == order
+
+
+def test_a_host_changes_the_values_of_all_processors():
+    array = spec(MapType.PERCPU_ARRAY, value=5)
+    with LinuxMachine([array]) as machine:
+        made = machine.maps[0]
+        assert made.update(bytes(4), b"abcde") == 0
+        size = 8 * possible_processors()
+        values = element(Command.MAP_LOOKUP_ELEM, made.descriptor, bytes(4), bytes(size))
+        assert values == b"abcde\0\0\0" * possible_processors()
+        assert made.get(bytes(4)) == b"abcde"
+        assert made.per_processor
 
 
 def test_descriptors_are_given_back():

@@ -155,6 +155,17 @@ def test_slots_are_given_out_from_the_first_and_the_last_free_one_goes_first():
     assert [table.find(number(key)) for key in (7, 8, 9)] == [8, 0, 24]
 
 
+@pytest.mark.parametrize("kind", [MapType.HASH, MapType.ARRAY])
+@pytest.mark.parametrize(("size", "pitch"), [(1, 8), (8, 8), (9, 16), (17, 24), (72, 72)])
+def test_values_lie_apart_by_their_size_rounded_up_to_8(kind, size, pitch):
+    made = make(kind, value=size, entries=3)
+    for key in range(3):
+        assert made.update(number(key), bytes([key + 1] * size)) == 0
+    assert [made.find(number(key)) for key in range(3)] == [0, pitch, 2 * pitch]
+    assert len(made.memory) == 3 * pitch
+    assert [made.get(number(key)) for key in range(3)] == [bytes([k] * size) for k in (1, 2, 3)]
+
+
 def test_the_hash_is_the_one_that_is_written_down():
     """Computed by hand for a word, two words, and a word that is filled up."""
     assert hash_key(b"") == 0x811C9DC5
@@ -399,4 +410,5 @@ def test_random_records_come_out_as_they_went_in():
                     consumed += 1
                 else:
                     assert ring.consume() is None
+        assert len(ring.memory) == 2 * 128
     assert consumed > 500
