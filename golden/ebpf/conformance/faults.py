@@ -235,6 +235,15 @@ def _values() -> Iterator[Case]:
             fault=fault,
             slot=2 if fault is not _F.NONE else None,
         )
+    for kind, size in ((MapType.QUEUE, 0), (MapType.STACK, 0), (MapType.PROG_ARRAY, 4)):
+        hidden = MapSpec(name="m", kind=kind, key_size=size, value_size=4, max_entries=2)
+        yield Case(
+            name=f"{kind.name}: nothing of it can be reached",
+            program=(value, load(0, 1, 0, Size.B), leave()),
+            maps=(hidden,),
+            fault=_F.OUT_OF_BOUNDS,
+            slot=2,
+        )
     for flag, name, access, fault in (
         (MapFlag.RDONLY_PROG, "a load from a read-only map", load(0, 1), _F.NONE),
         (MapFlag.RDONLY_PROG, "a store to a read-only map", store(1, 0), _F.FORBIDDEN),
