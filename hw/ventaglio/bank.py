@@ -64,14 +64,14 @@ class Bank(wiring.Component):
             latency=config.accumulate_latency,
             integer=any(f.is_integer for f in config.formats),
         )
-        held = Signal(routed_product_layout(config))
-        held_multiply = Signal()
-        held_integer = Signal()
-        held_valid = Signal()
+        self._held = held = Signal(routed_product_layout(config))
+        self._held_multiply = held_multiply = Signal()
+        self._held_integer = held_integer = Signal()
+        self._held_valid = held_valid = Signal()
         start = Signal()
-        stored = [Signal(32, name=f"accumulator_{i}") for i in range(config.entries)]
+        self._stored = stored = [Signal(32, name=f"accumulator_{i}") for i in range(config.entries)]
         # An accumulator whose bit is not set reads as 0: that makes a clear one cycle long.
-        written = Signal(config.entries)
+        self._written = written = Signal(config.entries)
 
         def value_of(entry: Signal) -> Mux:
             return Mux(written.bit_select(entry, 1), Array(stored)[entry], 0)
@@ -110,7 +110,8 @@ class Bank(wiring.Component):
 
     def _track(self, m: Module, start: Signal, entry: Signal) -> tuple:
         """Follow accumulations through the stage: the one that ends, and what is in flight."""
-        stages = []
+        self._stages: list[tuple[Signal, Signal]] = []
+        stages = self._stages
         valid, at = start, entry
         for i in range(self.config.accumulate_latency - 1):
             next_valid = Signal(name=f"flying_{i}")
