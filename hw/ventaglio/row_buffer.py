@@ -43,8 +43,8 @@ class RowBuffer(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        entries = [Signal(self.shape, name=f"entry_{i}") for i in range(self.depth)]
-        level = Signal(range(self.depth + 1))
+        self._entries = entries = [Signal(self.shape, name=f"entry_{i}") for i in range(self.depth)]
+        self._level = level = Signal(range(self.depth + 1))
         left = Signal.like(level)
         enters = Signal()
         m.d.comb += [

@@ -67,7 +67,7 @@ class Scatter(wiring.Component):
         self._slot_shape = range(max(config.window, 2))  # no signal without bits
         self._oldest = Signal(self._slot_shape)
         self._next = Signal(self._slot_shape)  # the slot that is filled next
-        count = Signal(range(config.window + 1))
+        self._count = count = Signal(range(config.window + 1))
 
         leaving, grants = self._arbitrate(m)
         self._route(m, grants)
