@@ -7,6 +7,7 @@ import click
 
 from fanweave.golden.errors import FaultError, InputError
 from fanweave.golden.files import replace_file
+from fanweave.sw.ebpf.object_commands import build, headers
 
 __all__ = ["ebpf"]
 
@@ -15,7 +16,7 @@ _STANDARD = "-"
 
 @click.group()
 def ebpf() -> None:
-    """Assemble, disassemble, check and run eBPF programs.
+    """Compile, assemble, disassemble, check and run eBPF programs.
 
     \b
     Example:
@@ -23,6 +24,9 @@ def ebpf() -> None:
       exit" | fanweave ebpf asm --hex - | fanweave ebpf run --hex -
     """
 
+
+for _command in (build, headers):
+    ebpf.add_command(_command)
 
 _SYNTAX = click.option(
     "--syntax",

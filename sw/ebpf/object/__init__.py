@@ -1,0 +1,1 @@
+"""Object files of eBPF programs: built from C, read, linked, run."""

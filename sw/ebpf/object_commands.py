@@ -1,0 +1,56 @@
+"""``fanweave ebpf build|headers``: object files of programs."""
+
+from pathlib import Path
+
+import click
+
+from fanweave.golden.errors import InputError
+from fanweave.golden.files import replace_file
+
+__all__ = ["build", "headers"]
+
+
+@click.command(epilog="Example: fanweave ebpf build policy.c -o policy.o")
+@click.argument("source", metavar="FILE.c", type=click.Path(path_type=Path))
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="Object file; FILE.o if not given."
+)
+@click.option(
+    "--cpu", default="v3", show_default=True, help="Version of the instruction set, v1 to v4."
+)
+@click.option("-I", "--include", multiple=True, metavar="DIR", help="Folder with headers.")
+@click.option("-D", "--define", multiple=True, metavar="NAME[=VALUE]", help="Define a macro.")
+def build(
+    source: Path, output: Path | None, cpu: str, include: tuple[str, ...], define: tuple[str, ...]
+) -> None:
+    """Compile FILE.c to an object file with types and source lines.
+
+    The headers `fanweave/bpf.h` and `fanweave/cxl.h` are found by themselves.
+    """
+    from fanweave.sw.ebpf.object.compiler import compile_c
+
+    target = source.with_suffix(".o") if output is None else output
+    compiled = compile_c(source, cpu=cpu, include=include, define=define)
+    if compiled.warnings:
+        click.echo(compiled.warnings, err=True)
+    try:
+        replace_file(target, compiled.data)
+    except OSError as error:
+        raise InputError(f"output {target} cannot be written: {error.strerror}") from None
+    click.echo(f"{target}: {len(compiled.data)} bytes")
+
+
+@click.command(epilog="Example: fanweave ebpf headers -o include")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="Folder that becomes -I of another compiler, or is told to an editor.",
+)
+def headers(output: Path) -> None:
+    """Write the C headers that `build` uses into a folder."""
+    from fanweave.sw.ebpf.object.headers import write_headers
+
+    for path in write_headers(output):
+        click.echo(path)
