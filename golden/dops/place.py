@@ -1,0 +1,182 @@
+"""Places and times a workload of a model on a platform: the front of the package."""
+
+from dataclasses import dataclass
+
+from fanweave.golden.dops.costs.tables import CostTables
+from fanweave.golden.dops.flat import FlatGraph, flatten
+from fanweave.golden.dops.graph import Sharding, build_graph
+from fanweave.golden.dops.kv import KvHome, home_by_capacity
+from fanweave.golden.dops.layouts import Layout
+from fanweave.golden.dops.memory import DeviceMemory
+from fanweave.golden.dops.models import ModelCard
+from fanweave.golden.dops.platforms import GIB, Platform
+from fanweave.golden.dops.records import Record
+from fanweave.golden.dops.schedulers.base import Scheduler
+from fanweave.golden.dops.simulate import PassTimes, Workload, run
+from fanweave.golden.dops.timing import Observer, Timing
+from fanweave.golden.dops.work import byte_count, element_bits
+from fanweave.golden.errors import InputError
+
+__all__ = ["Problem", "imitate", "problem"]
+
+#: Share of a device's memory that the published model uses.
+_MEMORY_SHARE = 0.95
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """Everything that is fixed before a scheduler comes.
+
+    Attributes
+    ----------
+    platform, record, workload
+    bits : int
+        Bits of an element.
+    home : KvHome
+    flat : FlatGraph
+    tables : CostTables
+    """
+
+    platform: Platform
+    record: Record
+    workload: Workload
+    bits: int
+    home: KvHome
+    flat: FlatGraph
+    tables: CostTables
+
+
+def problem(
+    model: ModelCard,
+    platform: Platform,
+    workload: Workload,
+    record: Record,
+    *,
+    elements: str = "fp16",
+    sharding: Sharding | None = None,
+) -> Problem:
+    """Build graph, costs and the home of keys and values.
+
+    Parameters
+    ----------
+    model, platform, workload, record
+    elements : str
+        Element format of weights, activations, keys and values.
+    sharding : Sharding, optional
+        One piece a PIM if not given, as published; one piece without PIMs.
+
+    Raises
+    ------
+    InputError
+        If the model cannot be cut so, or something does not fit into memory.
+    """
+    bits = element_bits(elements)
+    platform = record.platform(platform)
+    if sharding is None:
+        pieces = max(1, len(platform.indices("pim")))
+        sharding = Sharding(attention=pieces, feed_forward=pieces)
+    graph = build_graph(model, sharding, topology=platform.topology)
+    home = home_by_capacity(
+        platform,
+        model,
+        sharding,
+        batch=workload.batch,
+        tokens=workload.prefill + workload.decode,
+        bits=bits,
+    )
+    flat = flatten(graph, platform, home)
+    tables = CostTables(
+        flat,
+        platform,
+        record.cost_models(platform, bits),
+        bits=bits,
+        load_compute=record.load_compute,
+        load_place=record.load_place,
+    )
+    result = Problem(
+        platform=platform,
+        record=record,
+        workload=workload,
+        bits=bits,
+        home=home,
+        flat=flat,
+        tables=tables,
+    )
+    _check_capacity(result, model)
+    return result
+
+
+def _check_capacity(case: Problem, model: ModelCard) -> None:
+    """Refuse what cannot be held: the weights at the host, the largest one on each device."""
+    graph, devices = case.flat.graph, case.platform.devices
+    sizes = [byte_count(work.weights, case.bits) for work in graph.classes]
+    total = sum(sizes[c] for c in graph.weight_class)
+    history = 0
+    if case.home.place == "host":
+        tokens = case.workload.batch * (case.workload.prefill + case.workload.decode)
+        history = byte_count(model.kv_elements * tokens, case.bits)
+    host = devices[case.platform.host]
+    if total + history > host.capacity_bytes:
+        raise InputError(
+            f"model {model.name} needs {_gib(total)} for weights and {_gib(history)} for keys and "
+            f"values at host {host.name}, which has {_gib(host.capacity_bytes)}: "
+            f"{_gib(total + history - host.capacity_bytes)} missing"
+        )
+    for index, device in enumerate(devices):
+        room = int(_MEMORY_SHARE * device.capacity_bytes) - case.home.reserved[index]
+        if device.type != "cpu" and max(sizes) > room:
+            raise InputError(
+                f"model {model.name} has a piece of weights of {_gib(max(sizes))}; device "
+                f"{device.name} has {_gib(max(0, room))} beside its keys and values: "
+                f"{_gib(max(sizes) - room)} missing; cut the model into more pieces, or give the "
+                "device more memory"
+            )
+
+
+def _gib(size: int) -> str:
+    return f"{size / GIB:.3f} GiB"
+
+
+def imitate(
+    case: Problem,
+    scheduler: Scheduler,
+    *,
+    layouts: list[int] | None = None,
+    observer: Observer | None = None,
+) -> PassTimes:
+    """Run a scheduler by the published rules, from empty memories.
+
+    Parameters
+    ----------
+    case : Problem
+    scheduler : Scheduler
+    layouts : list of int, optional
+        `Layout` of each weight; linear if not given.
+    observer : Observer, optional
+        Is told of everything that happens.
+    """
+    platform = case.platform
+    memories = [
+        DeviceMemory(int(_MEMORY_SHARE * device.capacity_bytes), reserved)
+        for device, reserved in zip(platform.devices, case.home.reserved, strict=True)
+    ]
+    timing = Timing(
+        case.flat,
+        platform,
+        memories,
+        local_history=case.tables.local_history.tolist(),
+        layouts=layouts or [int(Layout.LINEAR)] * len(case.flat.graph.weights),
+        observer=observer,
+    )
+    # A lone NPU sends every output of prefill to the host, to keep room for weights.
+    alone = len(platform.indices("npu")) == 1 and not platform.indices("pim")
+    return run(
+        case.flat,
+        platform,
+        case.tables,
+        timing,
+        scheduler,
+        case.workload,
+        refresh=case.record.refresh,
+        spill=alone,
+    )

@@ -1,0 +1,111 @@
+"""Reads tables of TOML or JSON with exact messages for whatever does not fit."""
+
+import difflib
+import math
+import tomllib
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+from fanweave.golden.errors import InputError
+
+__all__ = ["check_keys", "nearest", "number", "read_toml", "text", "whole"]
+
+
+def nearest(name: str, known: Collection[str]) -> str:
+    """Return ``; did you mean 'x'?`` for the known name next to a wrong one, or nothing."""
+    close = difflib.get_close_matches(name, known, n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Read a TOML file.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read or is no TOML.
+    """
+    try:
+        with path.open("rb") as stream:
+            return tomllib.load(stream)
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} is not TOML: {error}") from error
+
+
+def check_keys(
+    where: str, table: Mapping[str, Any], *, required: Collection[str], optional: Collection[str]
+) -> None:
+    """Refuse keys that mean nothing and missing ones.
+
+    Parameters
+    ----------
+    where
+        What the table is, for the message.
+    table
+        The table.
+    required, optional
+        Keys that must and may be there.
+
+    Raises
+    ------
+    InputError
+        For the first key that does not fit; the nearest known one is suggested.
+    """
+    known = [*required, *optional]
+    for key in table:
+        if key not in known:
+            raise InputError(
+                f"{where}: unknown key {key!r}{nearest(key, known)} "
+                f"(known keys: {', '.join(sorted(known))})"
+            )
+    for key in required:
+        if key not in table:
+            raise InputError(f"{where}: key {key!r} is missing; add it")
+
+
+def number(where: str, key: str, value: Any, *, least: float = 0.0, strict: bool = False) -> float:
+    """Return a finite number of at least (or, if strict, more than) `least`.
+
+    Raises
+    ------
+    InputError
+        If it is none.
+    """
+    good = not isinstance(value, bool) and isinstance(value, int | float) and math.isfinite(value)
+    if not good or value < least or (strict and value == least):
+        sign = "more than" if strict else "at least"
+        raise InputError(f"{where}: {key} = {value!r} must be a finite number, {sign} {least:g}")
+    return float(value)
+
+
+def whole(where: str, key: str, value: Any, *, least: int = 0) -> int:
+    """Return an integer of at least `least`.
+
+    Raises
+    ------
+    InputError
+        If it is none.
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise InputError(f"{where}: {key} = {value!r} must be an integer of at least {least}")
+    return value
+
+
+def text(where: str, key: str, value: Any, *, one_of: Collection[str] = ()) -> str:
+    """Return a string, one of those given if any are.
+
+    Raises
+    ------
+    InputError
+        If it is none.
+    """
+    if not isinstance(value, str) or not value:
+        raise InputError(f"{where}: {key} = {value!r} must be a string that is not empty")
+    if one_of and value not in one_of:
+        raise InputError(
+            f"{where}: {key} = {value!r} must be one of {', '.join(one_of)}{nearest(value, one_of)}"
+        )
+    return value
