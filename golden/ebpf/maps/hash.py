@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from fanweave.golden.ebpf.maps.base import Map, MapSpec
 from fanweave.golden.isa.ebpf_maps import Errno, UpdateFlag
 
-__all__ = ["HashMap", "LruHashMap", "hash_key"]
+__all__ = ["MULTIPLIER", "SEED", "HashMap", "LruHashMap", "hash_key"]
 
-_MULTIPLIER = 0x9E37_79B1  # the golden ratio in 32 bits, and odd
-_SEED = 0x811C_9DC5
+MULTIPLIER = 0x9E37_79B1  # the golden ratio in 32 bits, and odd
+SEED = 0x811C_9DC5
 
 
 def hash_key(key: bytes) -> int:
@@ -17,10 +17,10 @@ def hash_key(key: bytes) -> int:
     Words are little-endian and the last is filled up with zeros. One multiplier of 32 bits takes
     a word a cycle.
     """
-    state = _SEED ^ len(key)
+    state = SEED ^ len(key)
     for at in range(0, len(key), 4):
         state ^= int.from_bytes(key[at : at + 4], "little")
-        state = state * _MULTIPLIER & 0xFFFF_FFFF
+        state = state * MULTIPLIER & 0xFFFF_FFFF
         state ^= state >> 15
     return state
 
