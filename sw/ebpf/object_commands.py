@@ -1,4 +1,4 @@
-"""``fanweave ebpf build|headers``: object files of programs."""
+"""``fanweave ebpf build|headers|load|dump``: object files of programs."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import click
 from fanweave.golden.errors import InputError
 from fanweave.golden.files import replace_file
 
-__all__ = ["build", "headers"]
+__all__ = ["build", "dump", "headers", "load"]
 
 
 @click.command(epilog="Example: fanweave ebpf build policy.c -o policy.o")
@@ -54,3 +54,45 @@ def headers(output: Path) -> None:
 
     for path in write_headers(output):
         click.echo(path)
+
+
+_OBJECT = click.argument("file", metavar="OBJECT", type=click.Path(path_type=Path))
+
+
+@click.command(epilog="Example: fanweave ebpf load policy.o")
+@_OBJECT
+@click.option(
+    "--engines",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Engines that have values of their own in per-engine arrays.",
+)
+def load(file: Path, engines: int) -> None:
+    """Do what a loader does with OBJECT, and say what came of it: programs, maps, memory, checks.
+
+    Exit status 2 if it is refused.
+    """
+    from fanweave.sw.ebpf.object.loader import load_object
+    from fanweave.sw.ebpf.object.report import load_report
+
+    for line in load_report(load_object(file), engines=engines):
+        click.echo(line)
+
+
+@click.command(epilog="Example: fanweave ebpf dump policy.o")
+@_OBJECT
+def dump(file: Path) -> None:
+    """Show what is in OBJECT: sections, maps, types, relocations, code with its source lines.
+
+    What is refused is refused after what could be read of it.
+    """
+    from fanweave.sw.ebpf.object.elf_reader import read_elf
+    from fanweave.sw.ebpf.object.loader import load_object, read_object
+    from fanweave.sw.ebpf.object.report import code_report, file_report
+
+    data = read_object(file)
+    for line in file_report(read_elf(data, str(file))):
+        click.echo(line)
+    for line in code_report(load_object(data, str(file))):
+        click.echo(line)

@@ -1,0 +1,82 @@
+"""What the commands read and write: files or standard streams, bytes or hexadecimal text."""
+
+import sys
+from pathlib import Path
+
+from fanweave.golden.errors import InputError
+from fanweave.golden.files import replace_file
+
+__all__ = ["hexadecimal", "read_code", "read_text", "write_output"]
+
+_STANDARD = "-"
+
+
+def read_text(file: str) -> str:
+    """Text of a file, or of standard input for ``-``.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read.
+    """
+    try:
+        return sys.stdin.read() if file == _STANDARD else Path(file).read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{file} cannot be read: {error}") from None
+
+
+def read_code(file: str, is_hex: bool) -> bytes:
+    """Bytes of a file, or of standard input for ``-``.
+
+    Parameters
+    ----------
+    file : str
+        Its name.
+    is_hex : bool
+        Whether they are written as hexadecimal text.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, or is not hexadecimal.
+    """
+    if is_hex:
+        return hexadecimal(read_text(file), file)
+    try:
+        return sys.stdin.buffer.read() if file == _STANDARD else Path(file).read_bytes()
+    except OSError as error:
+        raise InputError(f"{file} cannot be read: {error}") from None
+
+
+def hexadecimal(text: str, name: str) -> bytes:
+    """Bytes of hexadecimal text.
+
+    Raises
+    ------
+    InputError
+        If it is none.
+    """
+    try:
+        return bytes.fromhex("".join(text.split()))
+    except ValueError:
+        raise InputError(
+            f"{name}: not hexadecimal; expected pairs of digits, with blanks as you like"
+        ) from None
+
+
+def write_output(output: str | None, data: bytes) -> None:
+    """Write a file, or standard output for ``-`` or None.
+
+    Raises
+    ------
+    InputError
+        If it cannot be written.
+    """
+    if output is None or output == _STANDARD:
+        sys.stdout.buffer.write(data)
+        sys.stdout.flush()
+        return
+    try:
+        replace_file(Path(output), data)
+    except OSError as error:
+        raise InputError(f"output {output} cannot be written: {error.strerror}") from None

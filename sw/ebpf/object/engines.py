@@ -1,0 +1,98 @@
+"""What can run a program: a registry that upper layers add to.
+
+An engine is a function from a `RunRequest` to a `RunResult`. It is registered as
+``"module:function"``, so that nobody imports it before it is used, and no layer one above it.
+"""
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from fanweave.golden.ebpf.interpreter import Trace
+from fanweave.golden.errors import InputError
+from fanweave.golden.isa.ebpf_machine import DEFAULT_BUDGET, FaultCause
+from fanweave.sw.ebpf.object.contents import Contents
+from fanweave.sw.ebpf.object.model import ObjectFile, ObjectProgram
+
+__all__ = ["ENGINES", "Engine", "RunRequest", "RunResult", "find_engine"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRequest:
+    """One event.
+
+    Attributes
+    ----------
+    loaded : ObjectFile
+        Maps and programs.
+    program : ObjectProgram
+        The program to run, checked.
+    context : bytes
+        What the event brings.
+    contents : mapping
+        What is put into the maps, after what the file itself says; see `initial_contents`.
+    budget : int
+        Instructions after which the watchdog ends the run.
+    trace : callable or None
+        Sees each instruction before it is executed.
+    reference : bool
+        Interpret, where an engine has a faster way.
+    """
+
+    loaded: ObjectFile
+    program: ObjectProgram
+    context: bytes = b""
+    contents: Contents = field(default_factory=dict)
+    budget: int = DEFAULT_BUDGET
+    trace: Trace | None = None
+    reference: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunResult:
+    """What became of it.
+
+    Attributes
+    ----------
+    r0 : int
+        Result; unsigned, 64 bits.
+    context : bytes
+        What the program made of it.
+    contents : mapping
+        What is in all maps afterwards.
+    fault : FaultCause
+        Why it ended early, or `FaultCause.NONE`.
+    slot, instructions : int or None
+        Where it ended and after how many instructions, if the engine knows.
+    """
+
+    r0: int
+    context: bytes
+    contents: Contents
+    fault: FaultCause = FaultCause.NONE
+    slot: int | None = None
+    instructions: int | None = None
+
+
+Engine = Callable[[RunRequest], RunResult]
+
+#: By name: "module:function".
+ENGINES: dict[str, str] = {
+    "golden": "fanweave.sw.ebpf.object.golden_engine:run",
+    "kernel": "fanweave.sw.ebpf.object.linux_engine:run",
+}
+
+
+def find_engine(name: str) -> Engine:
+    """The function that runs programs.
+
+    Raises
+    ------
+    InputError
+        If there is none of this name; the message lists those that there are.
+    """
+    if name not in ENGINES:
+        raise InputError(f"engine {name!r} is not known; choose one of {', '.join(ENGINES)}")
+    module, function = ENGINES[name].split(":")
+    engine: Engine = getattr(importlib.import_module(module), function)
+    return engine

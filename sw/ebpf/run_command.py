@@ -1,0 +1,97 @@
+"""``fanweave ebpf run``: a program on one of the engines."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from fanweave.golden.errors import FaultError, InputError
+from fanweave.sw.ebpf.inputs import hexadecimal, read_code, read_text, write_output
+
+if TYPE_CHECKING:
+    from fanweave.sw.ebpf.object.model import ObjectFile
+
+__all__ = ["run"]
+
+
+@click.command(
+    epilog="Example: fanweave ebpf run policy.o --mem '00 10 00 00' --maps-out after.json"
+)
+@click.argument("file", metavar="FILE|-")
+@click.option("--hex", "is_hex", is_flag=True, help="FILE holds hexadecimal text.")
+@click.option(
+    "--section", metavar="S", help="Program of an object file: section, function or both, S:F."
+)
+@click.option(
+    "--mem", "memory", default="", metavar="HEX", help="Context: r1 is its address, r2 its length."
+)
+@click.option("--engine", default="golden", show_default=True, help="What runs it.")
+@click.option("--maps-in", metavar="JSON|-", help="What is put into the maps before.")
+@click.option("--maps-out", metavar="JSON|-", help="Where to write what is in them afterwards.")
+@click.option(
+    "--budget",
+    type=click.IntRange(min=1),
+    default=1_000_000,
+    show_default=True,
+    help="Instructions after which the watchdog ends the run.",
+)
+@click.option("--reference", is_flag=True, help="Interpret and do not translate.")
+@click.option("--trace", is_flag=True, help="Show each instruction on standard error.")
+def run(
+    file: str,
+    is_hex: bool,
+    section: str | None,
+    memory: str,
+    engine: str,
+    maps_in: str | None,
+    maps_out: str | None,
+    budget: int,
+    reference: bool,
+    trace: bool,
+) -> None:
+    """Run FILE, an object file or raw instructions, and print r0 in hexadecimal.
+
+    Exit status 1 if the program faults, 2 if it is refused.
+    """
+    from fanweave.sw.ebpf.check import check_program
+    from fanweave.sw.ebpf.object.engines import RunRequest, find_engine
+    from fanweave.sw.ebpf.object.listing import fault_text, tracer
+    from fanweave.sw.ebpf.object.maps_json import maps_from_json, maps_to_json
+
+    play = find_engine(engine)
+    if file == "-" and maps_in == "-":
+        raise InputError("program and maps cannot both come from standard input")
+    text = None if maps_in is None else read_text(maps_in)
+    loaded = _load(file, is_hex, text, maps_in)
+    program = loaded.find_program(section)
+    for each in loaded.programs:
+        check_program(each.program, maps=len(loaded.maps))
+    result = play(
+        RunRequest(
+            loaded=loaded,
+            program=program,
+            context=hexadecimal(memory, "--mem"),
+            contents={} if text is None else maps_from_json(text, loaded, str(maps_in)),
+            budget=budget,
+            trace=tracer(loaded) if trace else None,
+            reference=reference,
+        )
+    )
+    if maps_out is not None:
+        write_output(maps_out, maps_to_json(loaded, result.contents).encode())
+    if result.fault:
+        raise FaultError(fault_text(loaded, program, result))
+    click.echo(f"{result.r0:x}")
+
+
+def _load(file: str, is_hex: bool, maps: str | None, maps_name: str | None) -> "ObjectFile":
+    """The object file, or raw instructions with the maps of a JSON document."""
+    from fanweave.golden.ebpf.program import Program
+    from fanweave.sw.ebpf.object.loader import is_object, load_object
+    from fanweave.sw.ebpf.object.maps_json import read_definitions
+    from fanweave.sw.ebpf.object.model import ObjectFile
+
+    data = read_code(file, is_hex)
+    if is_object(data):
+        return load_object(data, file)
+    definitions = () if maps is None else read_definitions(maps, str(maps_name))
+    return ObjectFile.of_code(Program.from_bytes(data, name=file), definitions)
