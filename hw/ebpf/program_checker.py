@@ -51,8 +51,8 @@ class ProgramChecker(wiring.Component):
     busy : Out(1)
         A check is going on, from the cycle after `start` until `done`, this one included.
     done, fault, slot : Out(1), Out of `LoadCause`, Out(16)
-        In one cycle: the check has ended, with what is wrong and where. The first walk comes
-        first, and in a walk the lowest slot.
+        In one cycle: the check has ended, with what is wrong and where, or slot 0. The first walk
+        comes first, and in a walk the lowest slot.
 
     Raises
     ------
@@ -150,8 +150,8 @@ class ProgramChecker(wiring.Component):
         word, controls = decoder.word, decoder.controls
         second = self._second
         wide = controls.is_wide_load & ~second
-        # A second slot is at fault unless its low half is zero, and opcode 0 is of the class of wide
-        # loads: only what is said of that class must leave second slots out.
+        # A second slot is at fault unless its low half is zero, and opcode 0 is of the class of
+        # wide loads: only what is said of that class must leave second slots out.
         fault: Value = Value.cast(LoadCause.NONE)
         # From the least urgent on.
         for cause, wrong in (
@@ -194,16 +194,12 @@ class ProgramChecker(wiring.Component):
             leads.valid.eq(second & decoded.valid & decoded.leads),
             leads.slot.eq(decoded.slot),
         ]
-        with m.If(second):
-            m.d.comb += self.slot.eq(leads.slot)
-            with m.If(leads.valid & self._recall.data):
-                m.d.comb += self.fault.eq(LoadCause.TARGET_WITHIN)
-        with m.Elif(first & decoded.valid):
-            m.d.comb += self.slot.eq(decoded.slot)
-            with m.If(decoded.fault != LoadCause.NONE):
-                m.d.comb += self.fault.eq(decoded.fault)
-            with m.Elif(outside):
-                m.d.comb += self.fault.eq(LoadCause.TARGET_OUTSIDE)
+        with m.If(second & leads.valid & self._recall.data):
+            m.d.comb += [self.fault.eq(LoadCause.TARGET_WITHIN), self.slot.eq(leads.slot)]
+        with m.Elif(first & decoded.valid & (decoded.fault != LoadCause.NONE)):
+            m.d.comb += [self.fault.eq(decoded.fault), self.slot.eq(decoded.slot)]
+        with m.Elif(first & decoded.valid & outside):
+            m.d.comb += [self.fault.eq(LoadCause.TARGET_OUTSIDE), self.slot.eq(decoded.slot)]
 
     def _control(self, m: Module) -> None:
         first, second = self._walking
