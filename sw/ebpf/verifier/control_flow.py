@@ -38,15 +38,21 @@ def _predecessors(program: Program) -> dict[int, list[int]]:
 
 def meeting_slots(program: Program) -> frozenset[int]:
     """Slots that more than one instruction leads to, and those behind local calls."""
-    met = {slot for slot, before in _predecessors(program).items() if len(before) > 1}
-    behind = {
-        slot + 1
+    calls = {
+        slot: slot + 1 + instruction.imm
         for slot, instruction in enumerate(program.slots)
         if instruction is not None
         and instruction.opcode == _CALL
         and instruction.src == CallKind.LOCAL
     }
-    return frozenset(met | behind)
+    # What begins a program or a function is reached without an instruction before it.
+    entries = {0, *calls.values()}
+    met = {
+        slot
+        for slot, before in _predecessors(program).items()
+        if len(before) + (slot in entries) > 1
+    }
+    return frozenset(met | {slot + 1 for slot in calls})
 
 
 def ending_slots(program: Program) -> frozenset[int]:

@@ -54,13 +54,19 @@ class Environment:
     ----------
     maps : sequence of MapSpec
         By number.
-    inner : mapping of int to int
-        By the number of an array of maps: the number of a map that is defined like those in it.
+    inner : mapping of int to MapSpec
+        By the number of an array of maps: what those in it are like.
     context : ContextRule
         Of the context.
 
     Attributes
     ----------
+    maps : tuple of MapSpec
+        The maps, and behind them what arrays of maps hold.
+    named : int
+        How many of them are maps that the program can name.
+    inner : dict of int to int
+        By the number of an array of maps: the place in `maps` of what it holds.
     used_maps, used_helpers : set of int
         Numbers of maps, and of helpers.
     used_stack : dict of int to int
@@ -70,20 +76,16 @@ class Environment:
     """
 
     def __init__(
-        self, maps: Sequence[MapSpec], inner: Mapping[int, int], context: ContextRule
+        self, maps: Sequence[MapSpec], inner: Mapping[int, MapSpec], context: ContextRule
     ) -> None:
-        for outer, template in inner.items():
-            if not (0 <= outer < len(maps) and 0 <= template < len(maps)):
+        for number, held in inner.items():
+            if not 0 <= number < len(maps) or maps[number].kind is not MapType.ARRAY_OF_MAPS:
                 raise InputError(
-                    f"map {outer} is said to hold maps like map {template}; there are {len(maps)}"
+                    f"map {number} is said to hold maps like {held.name!r}; it is no array of maps"
                 )
-            if maps[outer].kind is not MapType.ARRAY_OF_MAPS:
-                raise InputError(
-                    f"map {maps[outer].name!r} is said to hold maps; its type is "
-                    f"{maps[outer].kind.name}"
-                )
-        self.maps = tuple(maps)
-        self.inner = dict(inner)
+        self.maps = (*maps, *inner.values())
+        self.named = len(maps)
+        self.inner = {number: len(maps) + place for place, number in enumerate(inner)}
         self.context = context
         self.used_maps: set[int] = set()
         self.used_helpers: set[int] = set()
@@ -95,6 +97,11 @@ class Environment:
         """A new one."""
         self._identities += 1
         return self._identities
+
+    def use_map(self, number: int) -> None:
+        """Note that a map is used."""
+        if number < self.named:
+            self.used_maps.add(number)
 
     def readable(self, number: int) -> bool:
         """Whether programs may read a map."""

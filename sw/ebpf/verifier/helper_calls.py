@@ -81,7 +81,7 @@ def _map(environment: Environment, state: State, call: _Call, register: int) -> 
             f"{environment.say(register, value)}, map {spec.name!r} is of type {spec.kind.name}; "
             f"{call.helper.name} works on {kinds}",
         )
-    environment.used_maps.add(call.map)
+    environment.use_map(call.map)
     if call.helper.name in _READING and spec.flags & MapFlag.WRONLY_PROG:
         raise Violation(Rule.MAP_WRITE_ONLY, environment.say(register, value))
     if call.helper.name in _CHANGING and spec.flags & MapFlag.RDONLY_PROG:
@@ -97,7 +97,7 @@ def _map_number(environment: Environment, value: Value, register: int) -> int:
     constant = value.constant
     if constant is not None:
         found = constant - map_handle(0)
-        if 0 <= found < min(len(environment.maps), MAPS):
+        if 0 <= found < min(environment.named, MAPS):
             mark_counting(value.sources)
             return found
     raise Violation(Rule.MAP_ARGUMENT, environment.say(register, value))

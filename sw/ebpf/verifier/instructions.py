@@ -121,7 +121,7 @@ def _immediate(environment: Environment, instruction: Instruction) -> Value:
     if instruction.src == WideKind.IMMEDIATE:
         return number(Scalar.constant(instruction.imm64))
     spec = environment.maps[instruction.imm]
-    environment.used_maps.add(instruction.imm)
+    environment.use_map(instruction.imm)
     if instruction.src in _MAPS:
         return Value(Kind.MAP, _ZERO, place=instruction.imm)
     place = instruction.high & 0xFFFF_FFFF

@@ -149,7 +149,7 @@ def _divide(a: Range, b: Range) -> Range:
     if b.umin:
         return _made(a.bits, None, (a.umin // b.umax, a.umax // b.umin))
     # By zero it is 0, and by others no more than the dividend.
-    return _made(a.bits, None, (0, a.umax))
+    return _made(a.bits, None, (0, a.umax if b.umax else 0))
 
 
 def _modulo(a: Range, b: Range) -> Range:

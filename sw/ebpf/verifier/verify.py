@@ -48,7 +48,7 @@ def verify(
     budget: int,
     lines: Mapping[int, str] | None = None,
     programs: Mapping[int, Program] | None = None,
-    inner: Mapping[int, int] | None = None,
+    inner: Mapping[int, MapSpec] | None = None,
     max_steps: int = MAX_STEPS,
 ) -> Report:
     """Refuse a program that could fault in some event.
@@ -70,9 +70,9 @@ def verify(
         By slot: place and text of the source's line, for messages.
     programs : mapping of int to Program, optional
         All that program arrays may name; tail calls to others find nothing.
-    inner : mapping of int to int, optional
-        By the number of an array of maps: the number of a map; all that are put into it must have
-        its type, flags, and sizes of keys and values.
+    inner : mapping of int to MapSpec, optional
+        By the number of an array of maps: what is in it. Whatever is put into it must have this
+        type, these flags, and these sizes of keys and values.
     max_steps : int
         Instructions of all paths together that are followed at most.
 

@@ -80,7 +80,7 @@ SPECS = (
     spec("log", MapType.ARRAY, flags=MapFlag.WRONLY_PROG),
     spec("engine", MapType.PERCPU_ARRAY),
 )
-INNER = {5: 0}
+INNER = {5: SPECS[0]}
 #: What a program does next, by how often it does.
 WAYS = [
     *("arithmetic", "arithmetic", "context", "moved", "moved", "stack", "stack", "lookup"),
