@@ -1,0 +1,1 @@
+"""End-to-end timing of a model that serves requests: arrivals, batching, memory, metrics."""

@@ -1,0 +1,66 @@
+"""What starting kernels costs, with recorded graphs of them and without."""
+
+from dataclasses import dataclass
+
+from fanweave.golden.errors import InputError
+
+__all__ = ["GRAPH_SIZES", "LaunchModel"]
+
+#: Token counts for which graphs are recorded: 1, 2, 4 and the multiples of 8 up to 256, the
+#: default of vLLM for 128 sequences.
+GRAPH_SIZES = (1, 2, 4, *range(8, 257, 8))
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaunchModel:
+    """Launch overhead of a step.
+
+    A step of at most the largest recorded size is replayed as a graph: its tokens are padded to
+    the next recorded size, and the device only waits `graph_ps`. Any other step is launched
+    kernel by kernel: the device waits `eager_ps`, and the step takes no less than all its
+    launches one after another.
+
+    Attributes
+    ----------
+    graph_sizes : tuple of int
+        Recorded sizes, increasing; empty without graphs.
+    graph_ps, eager_ps : int
+        Idle time of the device at the start of a step with and without a graph.
+    kernel_ps : int
+        Time of the host to launch one kernel.
+    kernels_per_layer, kernels_per_step : int
+        Kernels of one layer, and of a step beside its layers.
+    """
+
+    graph_sizes: tuple[int, ...] = GRAPH_SIZES
+    graph_ps: int = 0
+    eager_ps: int = 0
+    kernel_ps: int = 5_000_000
+    kernels_per_layer: int = 10
+    kernels_per_step: int = 5
+
+    def __post_init__(self) -> None:
+        sizes = self.graph_sizes
+        if any(size < 1 for size in sizes) or list(sizes) != sorted(set(sizes)):
+            raise InputError(f"graph_sizes {sizes} must be positive and increase")
+        for name in ("graph_ps", "eager_ps", "kernel_ps", "kernels_per_layer", "kernels_per_step"):
+            if getattr(self, name) < 0:
+                raise InputError(f"{name} = {getattr(self, name)} must not be negative")
+
+    def padded(self, tokens: int) -> int:
+        """Tokens that a step computes, padding included."""
+        for size in self.graph_sizes:
+            if size >= tokens:
+                return size
+        return tokens
+
+    def has_graph(self, tokens: int) -> bool:
+        """Whether a step of so many tokens is replayed as a graph."""
+        return bool(self.graph_sizes) and tokens <= self.graph_sizes[-1]
+
+    def total(self, tokens: int, layers: int, device_ps: int) -> int:
+        """Time of a step, or of a pipeline stage of it, from the time of its kernels."""
+        if self.has_graph(tokens):
+            return self.graph_ps + device_ps
+        launches = layers * self.kernels_per_layer + self.kernels_per_step
+        return self.eager_ps + max(device_ps, launches * self.kernel_ps)

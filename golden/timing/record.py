@@ -1,0 +1,138 @@
+"""Takes down what happens during a run."""
+
+from array import array
+from typing import TYPE_CHECKING
+
+from fanweave.golden.errors import FaultError
+from fanweave.golden.timing.requests import RequestTrace
+from fanweave.golden.timing.step import StepShape, StepTime
+
+if TYPE_CHECKING:
+    from fanweave.golden.timing.replica import Replica
+
+__all__ = ["Recorder", "ReplicaUse"]
+
+
+class ReplicaUse:
+    """What one replica did.
+
+    Attributes
+    ----------
+    steps, decode_tokens, prefill_tokens : int
+        Steps, and tokens that they computed.
+    busy : list of int
+        Time in which the devices of each stage worked, picoseconds.
+    intervals : list of (array, array)
+        Begin and end of each interval of work of each stage; neighbouring ones are joined.
+    peak_blocks, block_ps : int
+        Most blocks in use, and blocks in use integrated over time.
+    spread_ps : float
+        Half-widths of the steps' intervals, summed over their durations.
+    step_ps : int
+        Durations of all steps and stages together.
+    extrapolated : int
+        Steps outside the calibrated range.
+    """
+
+    def __init__(self, stages: int) -> None:
+        self.steps = self.decode_tokens = self.prefill_tokens = 0
+        self.busy = [0] * stages
+        self.intervals = [(array("q"), array("q")) for _ in range(stages)]
+        self.peak_blocks = self.block_ps = 0
+        self.spread_ps, self.step_ps = 0.0, 0
+        self.extrapolated = 0
+        self._blocks_since = 0
+        self._blocks = 0
+
+    def blocks(self, now: int, used: int) -> None:
+        """From now on so many blocks are in use."""
+        self.block_ps += self._blocks * (now - self._blocks_since)
+        self._blocks_since, self._blocks = now, used
+        self.peak_blocks = max(self.peak_blocks, used)
+
+
+class Recorder:
+    """Times of every request, and totals.
+
+    Attributes
+    ----------
+    queued_at, scheduled_at, first_at, last_at : list of int
+        Picoseconds, one a request; -1 for what has not happened.
+    cached_tokens, preemption_counts : list of int
+        One a request.
+    gap_lengths, gap_counts : array
+        Times between two tokens of a request, and how many had that time.
+    uses : list of ReplicaUse
+        One a replica.
+    """
+
+    def __init__(self, trace: RequestTrace, stages: list[int]) -> None:
+        count = len(trace.requests)
+        self.queued_at = [-1] * count
+        self.scheduled_at = [-1] * count
+        self.first_at = [-1] * count
+        self.last_at = [-1] * count
+        self.cached_tokens = [0] * count
+        self.preemption_counts = [0] * count
+        self.gap_lengths, self.gap_counts = array("q"), array("q")
+        self.uses = [ReplicaUse(each) for each in stages]
+
+    def queued(self, index: int, now: int) -> None:
+        """A request was taken in; the first replica counts."""
+        if self.queued_at[index] < 0:
+            self.queued_at[index] = now
+
+    def scheduled(self, index: int, now: int, cached: int) -> None:
+        """A request is in a step, with so many tokens found in the cache; the first time counts."""
+        if self.scheduled_at[index] < 0:
+            self.scheduled_at[index] = now
+            self.cached_tokens[index] = cached
+
+    def first_token(self, index: int, end: int) -> None:
+        """The first token of a request comes."""
+        if self.first_at[index] >= 0:
+            raise FaultError(f"request {index}: a second first token at {end} ps")
+        self.first_at[index] = end
+
+    def last_token(self, index: int, end: int) -> None:
+        """The last token of a request comes."""
+        if self.last_at[index] >= 0:
+            raise FaultError(f"request {index}: finished a second time at {end} ps")
+        self.last_at[index] = end
+
+    def preempted(self, index: int) -> None:
+        """A request gives its memory back."""
+        self.preemption_counts[index] += 1
+
+    def gaps(self, length: int, count: int) -> None:
+        """So many requests got a token, each so long after its one before."""
+        if count:
+            if length < 0:
+                raise FaultError(f"a token came {-length} ps before its predecessor")
+            self.gap_lengths.append(length)
+            self.gap_counts.append(count)
+
+    def busy(self, replica: int, stage: int, start: int, duration: int) -> None:
+        """The devices of a stage work."""
+        use = self.uses[replica]
+        use.busy[stage] += duration
+        begins, ends = use.intervals[stage]
+        if ends and ends[-1] == start:
+            ends[-1] = start + duration
+            return
+        if ends and ends[-1] > start:
+            raise FaultError(f"replica {replica}, stage {stage}: two steps at {start} ps")
+        begins.append(start)
+        ends.append(start + duration)
+
+    def step(self, replica: "Replica", shape: StepShape, time: StepTime, now: int) -> None:
+        """A step was scheduled."""
+        use = self.uses[replica.index]
+        use.steps += 1
+        use.decode_tokens += shape.decodes
+        use.prefill_tokens += shape.prefill_tokens
+        duration = sum(time.stages)
+        use.step_ps += duration
+        use.spread_ps += time.spread * duration
+        use.extrapolated += not time.calibrated
+        use.blocks(now, replica.memory.used)
