@@ -135,10 +135,10 @@ class MeasuredCosts:
         return prefill_ps + scaling.decode_attention_ps(self._added_ps(shape, pieces), floor=0.0)
 
     def _decode_ps(self, shape: StepShape) -> float:
-        table = self.profile.attention
-        mean = table.decode_ps(shape.decodes, shape.context_sum / shape.decodes)
-        greatest = table.decode_ps(shape.decodes, shape.context_max)
-        return self.profile.skew.stretched(mean, greatest, 0, shape.decodes)
+        mean = shape.context_sum / shape.decodes
+        return self.profile.decode_skew.time_ps(
+            self.profile.attention, shape.decodes, mean, shape.context_max
+        )
 
     def _added_ps(self, shape: StepShape, pieces: list[Chunk]) -> float:
         """What decode adds to attention of a step with prefill."""
@@ -146,11 +146,15 @@ class MeasuredCosts:
         total = sum(piece.tokens for piece in pieces)
         context = sum(piece.tokens * piece.context for piece in pieces) / total
         chunk = min(total, _LONGEST_CHUNK)
-        alone = table.prefill_ps(chunk, context)
-        n, mean_context = shape.decodes, shape.context_sum / shape.decodes
-        mean = table.mixed_ps(chunk, context, n, mean_context)
-        greatest = table.mixed_ps(chunk, context, n, shape.context_max)
-        return max(0.0, self.profile.skew.stretched(mean, greatest, chunk, n) - alone)
+        together = self.profile.mixed_skew.time_ps(
+            table,
+            chunk,
+            context,
+            shape.decodes,
+            shape.context_sum / shape.decodes,
+            shape.context_max,
+        )
+        return max(0.0, together - table.prefill_ps(chunk, context))
 
     def _attention_covers(self, shape: StepShape) -> bool:
         table = self.profile.attention

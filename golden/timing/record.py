@@ -60,6 +60,9 @@ class Recorder:
         Picoseconds, one a request; -1 for what has not happened.
     cached_tokens, preemption_counts : list of int
         One a request.
+    cached_all, repeated : int
+        Tokens found in the cache, every admission counted; tokens that were stored and had to
+        be computed again.
     gap_lengths, gap_counts : array
         Times between two tokens of a request, and how many had that time.
     uses : list of ReplicaUse
@@ -74,6 +77,7 @@ class Recorder:
         self.last_at = [-1] * count
         self.cached_tokens = [0] * count
         self.preemption_counts = [0] * count
+        self.cached_all = self.repeated = 0
         self.gap_lengths, self.gap_counts = array("q"), array("q")
         self.uses = [ReplicaUse(each) for each in stages]
 
@@ -84,6 +88,7 @@ class Recorder:
 
     def scheduled(self, index: int, now: int, cached: int) -> None:
         """A request is in a step, with so many tokens found in the cache; the first time counts."""
+        self.cached_all += cached
         if self.scheduled_at[index] < 0:
             self.scheduled_at[index] = now
             self.cached_tokens[index] = cached
@@ -100,8 +105,9 @@ class Recorder:
             raise FaultError(f"request {index}: finished a second time at {end} ps")
         self.last_at[index] = end
 
-    def preempted(self, index: int) -> None:
-        """A request gives its memory back."""
+    def preempted(self, index: int, repeated: int) -> None:
+        """A request gives its memory back, and will compute so many tokens again."""
+        self.repeated += repeated
         self.preemption_counts[index] += 1
 
     def gaps(self, length: int, count: int) -> None:

@@ -234,11 +234,12 @@ class Replica:
             lane.prefilling.remove(sequence)
         self.free(sequence)
         del self.running[sequence.index]
-        self.recorder.preempted(sequence.index)
         self.preemptions += 1
         self.outstanding -= sequence.remaining
+        whole = sequence.computed == sequence.prompt
         sequence.preempted = True
         sequence.prompt = sequence.request.input_tokens + sequence.generated
+        self.recorder.preempted(sequence.index, sequence.prompt if whole else sequence.computed)
         sequence.computed, sequence.lane = 0, -1
         self.outstanding += sequence.remaining
         self.waiting.appendleft(sequence)

@@ -10,7 +10,13 @@ from fanweave.golden.dops.calibration.operator_table import OperatorTable
 from fanweave.golden.dops.calibration.readers import read_measurements
 from fanweave.golden.dops.calibration.samples import Sample
 from fanweave.golden.dops.calibration.shapes import GEMM
-from fanweave.golden.dops.calibration.skew import SkewTable, read_skew
+from fanweave.golden.dops.calibration.skew import (
+    DecodeSkew,
+    MixedSkew,
+    fit_mixed_skew,
+    read_decode_skew,
+    read_rows,
+)
 from fanweave.golden.dops.models import ModelCard, load_model
 from fanweave.golden.errors import InputError
 
@@ -33,8 +39,8 @@ class DeviceProfile:
         Output head and sampler by the sequences that are sampled.
     attention : AttentionTable
         Attention of one layer.
-    skew : SkewTable
-        What unequal lengths do to it.
+    decode_skew, mixed_skew : DecodeSkew, MixedSkew
+        What unequal lengths do to it, without prefill in the batch and with it.
     memory_bytes : int
         Memory of the device.
     processors : int
@@ -48,7 +54,8 @@ class DeviceProfile:
     dense: dict[str, OperatorTable]
     per_sequence: dict[str, OperatorTable]
     attention: AttentionTable
-    skew: SkewTable
+    decode_skew: DecodeSkew
+    mixed_skew: MixedSkew
     memory_bytes: int
     processors: int
     source: str
@@ -115,13 +122,15 @@ def load_profile(name: str) -> DeviceProfile:
     def path(part: str) -> Path:
         return folder / f"{files.prefix}_{part}.csv"
 
+    attention = AttentionTable(read_measurements(path("attention"), card).attention)
     return DeviceProfile(
         name=name,
         card=card,
         dense=tables_of(read_measurements(path("dense"), card).samples),
         per_sequence=tables_of(read_measurements(path("per_sequence"), card).samples),
-        attention=AttentionTable(read_measurements(path("attention"), card).attention),
-        skew=read_skew(path("skew")),
+        attention=attention,
+        decode_skew=read_decode_skew(path("skew_decode")),
+        mixed_skew=fit_mixed_skew(read_rows(path("skew_mixed")), attention),
         memory_bytes=files.memory_bytes,
         processors=files.processors,
         source=files.source,
