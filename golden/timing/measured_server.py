@@ -16,18 +16,20 @@ __all__ = [
     "MEASURED_SERVER",
     "infer_intake_ps",
     "infer_step_costs",
+    "infer_token_budget",
     "with_step_costs",
 ]
 
 #: Requests from which the inferred numbers come: those that never wait for a place.
 FIRST_PART = 128
 _SUSTAINED = tuple(1 + percent / 100 for percent in range(11))
+_BUDGETS = (512, 1024, 2048, 4096, 8192)
 _EAGER_PS = tuple(milliseconds * 10**9 for milliseconds in range(7))
 
-#: Batching as the server had it, and the numbers that `infer_step_costs` and `infer_intake_ps`
-#: give (docs/decisions/0012-serving-calibration.md).
+#: The numbers that the functions here infer (docs/decisions/0012-serving-calibration.md); 128
+#: requests at a time are known.
 MEASURED_SERVER = ServerOptions(
-    deployment=Deployment(sustained=1.02, launch=LaunchModel(eager_ps=3_000_000_000)),
+    deployment=Deployment(sustained=1.01, launch=LaunchModel(eager_ps=4_000_000_000)),
     max_sequences=128,
     token_budget=2048,
     intake_ps=8_500_000,
@@ -43,30 +45,42 @@ def infer_intake_ps(trace: RequestTrace) -> int:
     return round(float(np.median(times[:, 1] - times[:, 0])) / 500_000) * 500_000
 
 
+def _prefill_error(trace: RequestTrace, profile: DeviceProfile, options: ServerOptions) -> float:
+    """Mean absolute error of prefill in the first part, on a logarithmic scale.
+
+    Prefill is the time from scheduling to first token. The very first request is left out: the
+    server had never run before.
+    """
+    first = trace.first(FIRST_PART)
+    times = measured_times(first)
+    record = serve(first, profile, options).recorder
+    simulated = np.array(record.first_at) - np.array(record.scheduled_at)
+    return float(np.abs(np.log(simulated / (times[:, 2] - times[:, 1])))[1:].mean())
+
+
+def infer_token_budget(trace: RequestTrace, profile: DeviceProfile) -> int:
+    """Tokens of a step: the power of two with the least error of prefill in the first part."""
+    return min(
+        _BUDGETS,
+        key=lambda budget: _prefill_error(
+            trace, profile, replace(MEASURED_SERVER, token_budget=budget)
+        ),
+    )
+
+
 def infer_step_costs(trace: RequestTrace, profile: DeviceProfile) -> tuple[float, int]:
     """Factor on dense layers and idle time of steps without a graph, from the first part.
-
-    Of a grid the pair with which prefill, the time from scheduling to first token, has the
-    least mean absolute error on a logarithmic scale. The very first request is left out: the
-    server had never run before.
 
     Returns
     -------
     tuple of (float, int)
-        `Deployment.sustained`, and `LaunchModel.eager_ps`.
+        `Deployment.sustained` and `LaunchModel.eager_ps`: of a grid, the pair with the least
+        error of prefill.
     """
-    first = trace.first(FIRST_PART)
-    times = measured_times(first)
-    measured = (times[:, 2] - times[:, 1])[1:]
-    errors = {}
-    for sustained in _SUSTAINED:
-        for eager_ps in _EAGER_PS:
-            options = with_step_costs(MEASURED_SERVER, sustained, eager_ps)
-            record = serve(first, profile, options).recorder
-            simulated = np.array(record.first_at) - np.array(record.scheduled_at)
-            error = np.abs(np.log(simulated[1:] / measured)).mean()
-            errors[sustained, eager_ps] = float(error)
-    return min(errors, key=errors.__getitem__)
+    return min(
+        ((sustained, eager_ps) for sustained in _SUSTAINED for eager_ps in _EAGER_PS),
+        key=lambda pair: _prefill_error(trace, profile, with_step_costs(MEASURED_SERVER, *pair)),
+    )
 
 
 def with_step_costs(options: ServerOptions, sustained: float, eager_ps: int) -> ServerOptions:

@@ -26,7 +26,13 @@ GEMM_PARAMETERS = (
     "wave_share",
     "tile_loss",
 )
-ROWWISE_PARAMETERS = ("start_s", "elements_per_s", "cached_elements_per_s", "cached_elements")
+ROWWISE_PARAMETERS = (
+    "start_s",
+    "elements_per_s",
+    "cached_elements_per_s",
+    "cached_elements",
+    "sharpness",
+)
 #: Processors of a device that work on tiles at the same time, if not known.
 _PROCESSORS = 128
 _BYTES = 2
@@ -113,9 +119,9 @@ def _gemm(processors: int) -> Predict:
 
 def _rowwise(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """A start, and elements at a rate that falls once they no longer fit into the cache."""
-    start, rate, cached_rate, cached = np.exp(values)
+    start, rate, cached_rate, cached, sharpness = np.exp(values)
     elements = sizes[:, 0] * sizes[:, 1]
-    outside = elements**2 / (elements**2 + cached**2)
+    outside = 1 / (1 + (cached / elements) ** min(sharpness, 50.0))
     body = elements * (outside / rate + (1 - outside) / cached_rate)
     return np.hypot(start, body)
 
@@ -129,7 +135,7 @@ def _first_guess(samples: Sequence[Sample], kind: str) -> list[float]:
         traffic = (_BYTES * (m * k + k * n + m * n) / seconds).max()
         return [*np.log([start, 1.2 * rate, traffic, 64.0]), math.log(2.0), 0.0, math.log(0.1)]
     rate = (m * n / seconds).max()
-    return list(np.log([start, 0.5 * rate, rate, np.median(m * n)]))
+    return list(np.log([start, 0.5 * rate, rate, np.median(m * n), 4.0]))
 
 
 def fit_operators(samples: Sequence[Sample], *, processors: int = _PROCESSORS) -> OperatorFit:
