@@ -14,9 +14,11 @@ __all__ = ["cli", "main"]
 #: so that ``fanweave --help`` does not import a hardware description.
 COMMANDS: dict[str, str] = {
     "bench": "fanweave.sim.report.commands:bench",
+    "calibrate": "fanweave.sim.serving.calibrate_command:calibrate",
     "doctor": "fanweave.sim.runner.commands:doctor",
     "ebpf": "fanweave.sw.ebpf.commands:ebpf",
     "model": "fanweave.sw.traces.model_commands:model",
+    "serve": "fanweave.sim.serving.serve_command:serve",
     "sim": "fanweave.sim.benches.commands:sim",
     "soak": "fanweave.sim.benches.soak_commands:soak",
     "trace": "fanweave.sw.traces.commands:trace",

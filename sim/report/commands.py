@@ -20,6 +20,7 @@ __all__ = ["BENCHES", "bench"]
 BENCHES = {
     "ebpf": "fanweave.sim.benches.ebpf.bench:rows",
     "fp": "fanweave.sim.benches.fp.campaign:rows",
+    "serving": "fanweave.sim.benches.serving:rows",
     "sim-speed": "fanweave.sim.benches.ventaglio.speed:rows",
     "ventaglio": "fanweave.sim.benches.ventaglio.bench:rows",
 }

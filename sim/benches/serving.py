@@ -1,0 +1,146 @@
+"""How well operators and requests are timed, against measurements, and how fast."""
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from fanweave.golden.dops.calibration.profile import (
+    DeviceProfile,
+    data_folder,
+    load_profile,
+)
+from fanweave.golden.dops.calibration.readers import read_measurements
+from fanweave.golden.dops.calibration.report import calibrate
+from fanweave.golden.dops.models import load_model
+from fanweave.golden.timing.cached_costs import CachedCosts
+from fanweave.golden.timing.cluster import Cluster, ReplicaSpec, ServingRun
+from fanweave.golden.timing.comparison import ComparedMetric, compare
+from fanweave.golden.timing.measured_server import MEASURED_SERVER, with_step_costs
+from fanweave.golden.timing.request_files import read_requests
+from fanweave.golden.timing.requests import RequestTrace
+from fanweave.golden.timing.serving import ServerOptions, build_cluster, serve
+from fanweave.sim.report.bench_rows import BenchRow
+
+__all__ = ["rows"]
+
+#: Shipped measurements of operators -> streaming multiprocessors of their device.
+_MEASURED = {
+    "rtxpro6000_llama31_8b_tp1_dense": 188,
+    "rtxpro6000_llama31_8b_tp1_per_sequence": 188,
+    "rtxpro6000_llama31_8b_tp1_attention": 188,
+    "a100_llama3_8b_tp1_median_ms": 108,
+    "llmcompass_matmul_A100": 108,
+    "llmcompass_gelu_A100": 108,
+    "llmcompass_softmax_A100": 108,
+    "llmcompass_layernorm_A100": 108,
+}
+_SPEED_GOAL = 100
+_CACHE_GOAL = 0.01
+_CACHE_REQUESTS, _CACHE_GRAIN = 500, 64
+_QUICK_REQUESTS = 2000
+
+
+def rows(quick: bool, seed: int) -> list[BenchRow]:
+    """Errors of operators and of requests, of the cache of step times, and the speed.
+
+    Parameters
+    ----------
+    quick : bool
+        The speed on 2,000 requests and not on all.
+    seed : int
+        Seed of the resampling of requests.
+    """
+    profile = load_profile("rtxpro6000")
+    measured = read_requests("measured-server")
+    conversation = read_requests("azure-conversation")
+    as_measured = with_step_costs(MEASURED_SERVER, 1.0, 0)
+    result = _operator_rows()
+    result += _request_rows("simulated", measured, profile, MEASURED_SERVER, seed)
+    result += _request_rows("nothing inferred", measured, profile, as_measured, seed)
+    result.append(_cache_row(conversation.first(_CACHE_REQUESTS), profile))
+    count = _QUICK_REQUESTS if quick else len(conversation.requests)
+    result.append(_speed_row(conversation.first(count), profile))
+    return result
+
+
+def _operator_rows() -> list[BenchRow]:
+    card = load_model("llama-3.1-8b")
+    result = []
+    for name, processors in _MEASURED.items():
+        path = Path(data_folder()) / f"{name}.csv"
+        for row in calibrate(read_measurements(path, card), card, processors=processors):
+            case = f"{name}, {row.operators}, {row.method}, held-out {row.held_out}"
+            values = (
+                ("latency_error", row.error.mean, row.goal),
+                ("latency_error_p95", row.error.p95, None),
+                ("latency_error_max", row.error.worst, None),
+            )
+            result += [
+                BenchRow(case=case, metric=metric, value=value, unit="1", goal=goal, origin="model")
+                for metric, value, goal in values
+            ]
+    return result
+
+
+def _request_rows(
+    what: str, trace: RequestTrace, profile: DeviceProfile, options: ServerOptions, seed: int
+) -> list[BenchRow]:
+    result = []
+    for row in compare(serve(trace, profile, options), seed=seed):
+        case = f"{what}, {row.group}, {row.metric} p{row.percentile}"
+        result += _compared_rows(case, row)
+    return result
+
+
+def _compared_rows(case: str, row: ComparedMetric) -> list[BenchRow]:
+    def make(metric: str, value: float, goal: float | None = None) -> BenchRow:
+        return BenchRow(case=case, metric=metric, value=value, unit="1", goal=goal, origin="model")
+
+    result = [make("latency_error", abs(row.error), row.goal)]
+    result.append(make("signed_error", row.error))
+    result.append(make("trivial_signed_error", row.trivial_error))
+    if row.percentile == 99:
+        result += [make("error_low", row.low), make("error_high", row.high)]
+    return result
+
+
+def _ends(run: ServingRun) -> np.ndarray:
+    arrivals = [request.arrival for request in run.trace.requests]
+    return np.array(run.recorder.last_at) - np.array(arrivals)
+
+
+def _cache_row(trace: RequestTrace, profile: DeviceProfile) -> BenchRow:
+    """Mean error of end-to-end latencies if step times are remembered by rounded shapes."""
+    cluster = build_cluster(profile, MEASURED_SERVER)
+    (spec,) = cluster.specs
+    cached = CachedCosts(spec.costs, grain=_CACHE_GRAIN)
+    exact = _ends(cluster.serve(trace))
+    rounded = _ends(Cluster([ReplicaSpec(costs=cached, config=spec.config)]).serve(trace))
+    return BenchRow(
+        case=f"step times by shape, {cached.found / cached.asked:.0%} remembered",
+        metric="latency_error",
+        value=float(np.abs(rounded / exact - 1).mean()),
+        unit="1",
+        goal=_CACHE_GOAL,
+        origin="model",
+    )
+
+
+def _speed_row(trace: RequestTrace, profile: DeviceProfile) -> BenchRow:
+    start = time.perf_counter()
+    serve(trace, profile, MEASURED_SERVER)
+    seconds = time.perf_counter() - start
+    return BenchRow(
+        case=f"{trace.name}, {_count(trace.requests)} requests",
+        metric="requests_per_second",
+        value=len(trace.requests) / seconds,
+        unit="1/s",
+        goal=_SPEED_GOAL,
+        origin="measured",
+    )
+
+
+def _count(requests: Sequence[object]) -> str:
+    return f"{len(requests):,}"

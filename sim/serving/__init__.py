@@ -1,0 +1,1 @@
+"""``fanweave calibrate``, ``fanweave serve`` and their reports."""

@@ -1,0 +1,195 @@
+"""``fanweave serve``: times a trace of requests end to end."""
+
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fanweave.sim.report.files import STANDARD, check_output
+
+if TYPE_CHECKING:
+    from fanweave.golden.timing.requests import RequestTrace
+    from fanweave.golden.timing.serving import ServerOptions
+    from fanweave.golden.timing.slo import Slo
+
+__all__ = ["serve"]
+
+_US = 1_000_000
+_EXAMPLE = """Examples:
+
+\b
+  fanweave serve --requests azure-conversation --first 2000 --ttft 0.5 --tpot 0.05
+  fanweave serve --requests measured-server --compare
+  fanweave serve --requests trace.csv --prefill-replicas 1 --decode-replicas 2
+"""
+
+
+@click.command(epilog=_EXAMPLE)
+@click.option(
+    "--requests",
+    required=True,
+    metavar="FILE|NAME",
+    help="Trace: a file of a known form, or azure-conversation, or measured-server.",
+)
+@click.option("--first", type=click.IntRange(min=1), help="Only so many requests.")
+@click.option("--rate", type=float, help="Stretch the gaps to this mean rate, requests/s.")
+@click.option(
+    "--profile",
+    "profile_name",
+    default="rtxpro6000",
+    show_default=True,
+    help="Measured device and model.",
+)
+@click.option("--tensor", type=int, default=1, show_default=True, help="Tensor parallelism.")
+@click.option("--pipeline", type=int, default=1, show_default=True, help="Pipeline stages.")
+@click.option("--replicas", type=int, default=1, show_default=True, help="Copies of the model.")
+@click.option(
+    "--prefill-replicas", type=int, default=0, help="Copies that only prefill, with some that"
+)
+@click.option("--decode-replicas", type=int, default=0, help="only decode.")
+@click.option("--max-sequences", type=int, default=128, show_default=True)
+@click.option("--token-budget", type=int, default=2048, show_default=True, help="Of a step.")
+@click.option("--block-tokens", type=int, default=16, show_default=True)
+@click.option("--kv-blocks", type=int, default=0, help="Of a replica; else what its memory holds.")
+@click.option("--kv-bits", type=int, default=16, show_default=True, help="16, 8 or 4.")
+@click.option("--prefix-caching/--no-prefix-caching", default=True, show_default=True)
+@click.option(
+    "--asynchronous/--synchronous",
+    default=True,
+    show_default=True,
+    help="Schedule a step while the one before it runs.",
+)
+@click.option(
+    "--graphs/--no-graphs", default=True, show_default=True, help="Replay recorded kernels."
+)
+@click.option("--kernel-us", type=float, default=5.0, show_default=True, help="Launch of a kernel.")
+@click.option("--eager-us", type=float, default=0.0, help="Idle time of a step without a graph.")
+@click.option("--graph-us", type=float, default=0.0, help="Idle time of a step with a graph.")
+@click.option("--sustained", type=float, default=1.0, help="Factor on dense layers under load.")
+@click.option("--intake-us", type=float, default=0.0, help="Time to take in a request.")
+@click.option("--link-gbps", type=float, default=64.0, show_default=True, help="GB/s of a link.")
+@click.option("--ttft", type=float, help="Limit on the time to first token, s.")
+@click.option("--tpot", type=float, help="Limit on the time per output token, s.")
+@click.option("--end-to-end", type=float, help="Limit on the end-to-end latency, s.")
+@click.option(
+    "--share", type=float, default=0.99, show_default=True, help="Of requests within all limits."
+)
+@click.option("--find-rate", is_flag=True, help="Find the highest rate that keeps the limits.")
+@click.option(
+    "--compare",
+    is_flag=True,
+    help="Batch as the measured server did and compare with the measured times of the trace.",
+)
+@click.option("--json", "json_file", metavar="FILE", help="Write the metrics there.")
+@click.option("--csv", "csv_file", metavar="FILE", help="Write the times of every request there.")
+def serve(requests: str, json_file: str | None, csv_file: str | None, **given: Any) -> None:
+    """Serve a trace of requests and print latencies, throughput, utilisation and memory.
+
+    Continuous batching with chunked prefill over paged memory, on measured operators. Steps
+    outside the measured sizes are warned of and widen the interval of every time.
+    """
+    from fanweave.golden.dops.calibration.profile import load_profile
+    from fanweave.golden.timing.measured_server import MEASURED_SERVER
+    from fanweave.golden.timing.metrics import measure
+    from fanweave.golden.timing.request_files import read_requests
+    from fanweave.golden.timing.serving import serve as run_server
+    from fanweave.golden.timing.slo import attainment, highest_rate
+    from fanweave.sim.report.files import write_json, write_text
+    from fanweave.sim.serving.report import print_metrics, requests_csv, serving_document
+
+    check_output(json_file)
+    check_output(csv_file)
+    trace = _trace(read_requests(requests), given)
+    profile = load_profile(given["profile_name"])
+    options = MEASURED_SERVER if given["compare"] else _options(given)
+    slo = _slo(given)
+    run = run_server(trace, profile, options)
+    metrics = measure(run)
+    attained = None if slo is None else attainment(run, slo)
+    document = serving_document(run, metrics, attained=attained)
+    stream = sys.stderr if STANDARD in (json_file, csv_file) else sys.stdout
+    print_metrics(run, metrics, attained=attained, stream=stream)
+    if metrics.extrapolated_share:
+        click.echo(
+            f"warning: {metrics.extrapolated_share:.1%} of the steps lie outside what was "
+            f"measured on {profile.name} with {profile.card.name}; times are +-"
+            f"{metrics.spread:.0%}",
+            err=True,
+        )
+    if given["find_rate"]:
+        if slo is None:
+            raise click.UsageError("--find-rate needs a limit: --ttft, --tpot or --end-to-end")
+        rate = highest_rate(trace, slo, lambda each: run_server(each, profile, options))
+        document["highest_rate"] = rate
+        click.echo(f"highest rate within the limits: {rate:.4g} requests/s", file=stream)
+    if given["compare"]:
+        _compare(run, document, stream)
+    if json_file is not None:
+        write_json(json_file, document)
+    if csv_file is not None:
+        write_text(csv_file, requests_csv(run))
+
+
+def _trace(trace: "RequestTrace", given: dict[str, Any]) -> "RequestTrace":
+    if given["first"] is not None:
+        trace = trace.first(given["first"])
+    if given["rate"] is not None:
+        trace = trace.at_rate(given["rate"])
+    return trace
+
+
+def _options(given: dict[str, Any]) -> "ServerOptions":
+    from fanweave.golden.timing.deployment import Deployment
+    from fanweave.golden.timing.launch import LaunchModel
+    from fanweave.golden.timing.serving import ServerOptions
+
+    launch = LaunchModel(
+        graph_ps=round(given["graph_us"] * _US),
+        eager_ps=round(given["eager_us"] * _US),
+        kernel_ps=round(given["kernel_us"] * _US),
+    )
+    if not given["graphs"]:
+        launch = replace(launch, graph_sizes=())
+    deployment = Deployment(
+        tensor=given["tensor"],
+        pipeline=given["pipeline"],
+        kv_bits=given["kv_bits"],
+        link_bytes_per_s=given["link_gbps"] * 1e9,
+        sustained=given["sustained"],
+        launch=launch,
+    )
+    names = (
+        "replicas",
+        "prefill_replicas",
+        "decode_replicas",
+        "max_sequences",
+        "token_budget",
+        "block_tokens",
+        "kv_blocks",
+        "prefix_caching",
+        "asynchronous",
+    )
+    return ServerOptions(
+        deployment=deployment,
+        intake_ps=round(given["intake_us"] * _US),
+        **{name: given[name] for name in names},
+    )
+
+
+def _slo(given: dict[str, Any]) -> "Slo | None":
+    from fanweave.golden.timing.slo import Slo
+
+    limits = given["ttft"], given["tpot"], given["end_to_end"]
+    if limits == (None, None, None):
+        return None
+    return Slo(ttft_s=limits[0], tpot_s=limits[1], end_to_end_s=limits[2], share=given["share"])
+
+
+def _compare(run: Any, document: dict[str, Any], stream: Any) -> None:
+    from fanweave.golden.timing.comparison import compare
+    from fanweave.sim.serving.report import comparison_document, print_comparison
+
+    rows = compare(run)
+    document["comparison"] = comparison_document(rows)
+    print_comparison(rows, stream=stream)
