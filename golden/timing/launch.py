@@ -15,17 +15,18 @@ GRAPH_SIZES = (1, 2, 4, *range(8, 257, 8))
 class LaunchModel:
     """Launch overhead of a step.
 
-    A step of at most the largest recorded size is replayed as a graph: its tokens are padded to
-    the next recorded size, and the device only waits `graph_ps`. Any other step is launched
-    kernel by kernel: the device waits `eager_ps`, and the step takes no less than all its
-    launches one after another.
+    A step of at most the largest recorded size is replayed as a graph, its tokens padded to the
+    next recorded size. Any other step is launched kernel by kernel, and takes no less than all
+    its launches one after another. Before its kernels can start, the host prepares a step. With
+    asynchronous scheduling it does so while the step before runs, so that only what is longer
+    than that step delays the device.
 
     Attributes
     ----------
     graph_sizes : tuple of int
         Recorded sizes, increasing; empty without graphs.
     graph_ps, eager_ps : int
-        Idle time of the device at the start of a step with and without a graph.
+        Time of the host from scheduling a step, with and without a graph, to its first kernel.
     kernel_ps : int
         Time of the host to launch one kernel.
     kernels_per_layer, kernels_per_step : int
@@ -58,9 +59,13 @@ class LaunchModel:
         """Whether a step of so many tokens is replayed as a graph."""
         return bool(self.graph_sizes) and tokens <= self.graph_sizes[-1]
 
+    def host(self, tokens: int) -> int:
+        """Time of the host from scheduling a step to its first kernel."""
+        return self.graph_ps if self.has_graph(tokens) else self.eager_ps
+
     def total(self, tokens: int, layers: int, device_ps: int) -> int:
         """Time of a step, or of a pipeline stage of it, from the time of its kernels."""
         if self.has_graph(tokens):
-            return self.graph_ps + device_ps
+            return device_ps
         launches = layers * self.kernels_per_layer + self.kernels_per_step
-        return self.eager_ps + max(device_ps, launches * self.kernel_ps)
+        return max(device_ps, launches * self.kernel_ps)

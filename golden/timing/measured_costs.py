@@ -86,6 +86,7 @@ class MeasuredCosts:
         return StepTime(
             stages=stages,
             transfer=self._scaling.transfer_ps(tokens),
+            host=launch.host(tokens),
             spread=CALIBRATED_SPREAD if calibrated else EXTRAPOLATED_SPREAD,
             calibrated=calibrated,
         )

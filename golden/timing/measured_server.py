@@ -24,12 +24,12 @@ __all__ = [
 FIRST_PART = 128
 _SUSTAINED = tuple(1 + percent / 100 for percent in range(11))
 _BUDGETS = (512, 1024, 2048, 4096, 8192)
-_EAGER_PS = tuple(milliseconds * 10**9 for milliseconds in range(7))
+_EAGER_PS = tuple(milliseconds * 10**9 for milliseconds in range(0, 31, 2))
 
 #: The numbers that the functions here infer (docs/decisions/0012-serving-calibration.md); 128
 #: requests at a time are known.
 MEASURED_SERVER = ServerOptions(
-    deployment=Deployment(sustained=1.01, launch=LaunchModel(eager_ps=4_000_000_000)),
+    deployment=Deployment(sustained=1.05, launch=LaunchModel(eager_ps=20_000_000_000)),
     max_sequences=128,
     token_budget=2048,
     intake_ps=8_500_000,
@@ -46,16 +46,18 @@ def infer_intake_ps(trace: RequestTrace) -> int:
 
 
 def _prefill_error(trace: RequestTrace, profile: DeviceProfile, options: ServerOptions) -> float:
-    """Mean absolute error of prefill in the first part, on a logarithmic scale.
+    """Median absolute error of prefill in the first part, on a logarithmic scale.
 
-    Prefill is the time from scheduling to first token. The very first request is left out: the
-    server had never run before.
+    Prefill is the time from scheduling to first token. The median, because a few requests were
+    faster than any prefill of their length: the server must have found a part of them in its
+    cache, and the trace does not say which. The very first request is left out: the server had
+    never run before.
     """
     first = trace.first(FIRST_PART)
     times = measured_times(first)
     record = serve(first, profile, options).recorder
     simulated = np.array(record.first_at) - np.array(record.scheduled_at)
-    return float(np.abs(np.log(simulated / (times[:, 2] - times[:, 1])))[1:].mean())
+    return float(np.median(np.abs(np.log(simulated / (times[:, 2] - times[:, 1])))[1:]))
 
 
 def infer_token_budget(trace: RequestTrace, profile: DeviceProfile) -> int:
@@ -69,7 +71,7 @@ def infer_token_budget(trace: RequestTrace, profile: DeviceProfile) -> int:
 
 
 def infer_step_costs(trace: RequestTrace, profile: DeviceProfile) -> tuple[float, int]:
-    """Factor on dense layers and idle time of steps without a graph, from the first part.
+    """Factor on dense layers and host time of steps without a graph, from the first part.
 
     Returns
     -------

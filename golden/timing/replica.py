@@ -159,7 +159,7 @@ class Replica:
     def _place(self, shape: StepShape, lane: Lane, now: int) -> int:
         """Put a step on the devices of each stage and return its end."""
         time = self.costs.step(shape)
-        start = now
+        start = now + time.host
         for stage, duration in enumerate(time.stages):
             start = max(start, self._stage_free[stage])
             self.recorder.busy(self.index, stage, start, duration)

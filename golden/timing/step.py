@@ -50,6 +50,8 @@ class StepTime(NamedTuple):
         Time on the devices of each pipeline stage, picoseconds.
     transfer : int
         Time between two stages, picoseconds.
+    host : int
+        Time from scheduling to the earliest start, picoseconds.
     spread : float
         Relative half-width of the interval in which the true time is expected.
     calibrated : bool
@@ -58,6 +60,7 @@ class StepTime(NamedTuple):
 
     stages: tuple[int, ...]
     transfer: int
+    host: int
     spread: float
     calibrated: bool
 

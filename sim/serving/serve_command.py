@@ -64,8 +64,8 @@ _EXAMPLE = """Examples:
     "--graphs/--no-graphs", default=True, show_default=True, help="Replay recorded kernels."
 )
 @click.option("--kernel-us", type=float, default=5.0, show_default=True, help="Launch of a kernel.")
-@click.option("--eager-us", type=float, default=0.0, help="Idle time of a step without a graph.")
-@click.option("--graph-us", type=float, default=0.0, help="Idle time of a step with a graph.")
+@click.option("--eager-us", type=float, default=0.0, help="Host time of a step without a graph.")
+@click.option("--graph-us", type=float, default=0.0, help="Host time of a step with a graph.")
 @click.option("--sustained", type=float, default=1.0, help="Factor on dense layers under load.")
 @click.option("--intake-us", type=float, default=0.0, help="Time to take in a request.")
 @click.option("--link-gbps", type=float, default=64.0, show_default=True, help="GB/s of a link.")
