@@ -249,15 +249,12 @@ class Replica:
 
     def _continue_prompts(self, lane: Lane, budget: int, work: list[tuple[Sequence, Chunk]]) -> int:
         """Add prompts in work to a step; return the tokens that are left."""
-        for sequence in list(lane.prefilling):
+        for sequence in lane.prefilling:
             tokens = min(budget, sequence.prompt - sequence.computed)
-            if tokens < 1:
-                break
-            while not self._take_chunk(sequence, tokens):
-                victim = self._victim(lane)
-                if victim is None or victim is sequence:
-                    return 0
-                self._preempt(victim, lane)
+            # Only the request that was admitted last can be in work for more than a step, so
+            # there is none behind it that could give memory back.
+            if tokens < 1 or not self._take_chunk(sequence, tokens):
+                return 0
             work.append((sequence, Chunk(tokens, sequence.computed)))
             budget -= tokens
         return budget
