@@ -209,18 +209,20 @@ class Replica:
             victim = self._victim(lane)
             if victim is None:
                 raise FaultError(f"replica {self.index}: no request can give memory back")
-            self._preempt(victim, lane)
+            self._preempt(victim)
 
     def _victim(self, lane: Lane) -> Sequence | None:
         """The request that was admitted last, of those whose memory nobody is using."""
         for sequence in reversed(self.running.values()):
             # One that waits for its cache from elsewhere holds memory that is being written.
-            idle = sequence.decoding or sequence.computed < sequence.prompt
-            if idle and self.lanes[sequence.lane] is lane:
+            rests = sequence.decoding or sequence.computed < sequence.prompt
+            own = self.lanes[sequence.lane]
+            if rests and (own is lane or not own.in_flight):
                 return sequence
         return None
 
-    def _preempt(self, sequence: Sequence, lane: Lane) -> None:
+    def _preempt(self, sequence: Sequence) -> None:
+        lane = self.lanes[sequence.lane]
         if sequence.decoding:
             stored = lane.stored(sequence)
             sequence.private = self.memory.blocks_of(stored) - self._shared_blocks(sequence)
@@ -251,10 +253,14 @@ class Replica:
         """Add prompts in work to a step; return the tokens that are left."""
         for sequence in lane.prefilling:
             tokens = min(budget, sequence.prompt - sequence.computed)
-            # Only the request that was admitted last can be in work for more than a step, so
-            # there is none behind it that could give memory back.
-            if tokens < 1 or not self._take_chunk(sequence, tokens):
+            if tokens < 1:
                 return 0
+            while not self._take_chunk(sequence, tokens):
+                # Behind it can only be requests of other lanes.
+                victim = self._victim(lane)
+                if victim is None or victim is sequence:
+                    return 0
+                self._preempt(victim)
             work.append((sequence, Chunk(tokens, sequence.computed)))
             budget -= tokens
         return budget
