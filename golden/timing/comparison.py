@@ -155,18 +155,14 @@ def compare(run: ServingRun, *, seed: int = 1) -> list[ComparedMetric]:
                 _metric(times[part], outputs[part], metric)
                 for times in (measured, simulated, trivial)
             ]
-            result += _compared(group, metric, *values, rng)
+            result += _compared(group, metric, values, rng)
     return result
 
 
 def _compared(
-    group: str,
-    metric: str,
-    measured: np.ndarray,
-    simulated: np.ndarray,
-    trivial: np.ndarray,
-    rng: np.random.Generator,
+    group: str, metric: str, all_values: list[np.ndarray], rng: np.random.Generator
 ) -> list[ComparedMetric]:
+    measured, simulated, trivial = all_values
     draws = rng.integers(0, len(measured), (_RESAMPLES, len(measured)))
     rows = []
     for percentile in PERCENTILES:

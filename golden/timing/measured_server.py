@@ -12,18 +12,21 @@ from fanweave.golden.timing.requests import RequestTrace
 from fanweave.golden.timing.serving import ServerOptions, serve
 
 __all__ = [
+    "BUDGETS",
     "FIRST_PART",
     "MEASURED_SERVER",
     "infer_intake_ps",
     "infer_step_costs",
     "infer_token_budget",
+    "prefill_error",
     "with_step_costs",
 ]
 
 #: Requests from which the inferred numbers come: those that never wait for a place.
 FIRST_PART = 128
 _SUSTAINED = tuple(1 + percent / 100 for percent in range(11))
-_BUDGETS = (512, 1024, 2048, 4096, 8192)
+#: Tokens of a step that are tried.
+BUDGETS = (512, 1024, 2048, 4096, 8192)
 _EAGER_PS = tuple(milliseconds * 10**9 for milliseconds in range(0, 31, 2))
 
 #: The numbers that the functions here infer (docs/decisions/0012-serving-calibration.md); 128
@@ -45,7 +48,7 @@ def infer_intake_ps(trace: RequestTrace) -> int:
     return round(float(np.median(times[:, 1] - times[:, 0])) / 500_000) * 500_000
 
 
-def _prefill_error(trace: RequestTrace, profile: DeviceProfile, options: ServerOptions) -> float:
+def prefill_error(trace: RequestTrace, profile: DeviceProfile, options: ServerOptions) -> float:
     """Median absolute error of prefill in the first part, on a logarithmic scale.
 
     Prefill is the time from scheduling to first token. The median, because a few requests were
@@ -63,8 +66,8 @@ def _prefill_error(trace: RequestTrace, profile: DeviceProfile, options: ServerO
 def infer_token_budget(trace: RequestTrace, profile: DeviceProfile) -> int:
     """Tokens of a step: the power of two with the least error of prefill in the first part."""
     return min(
-        _BUDGETS,
-        key=lambda budget: _prefill_error(
+        BUDGETS,
+        key=lambda budget: prefill_error(
             trace, profile, replace(MEASURED_SERVER, token_budget=budget)
         ),
     )
@@ -81,7 +84,7 @@ def infer_step_costs(trace: RequestTrace, profile: DeviceProfile) -> tuple[float
     """
     return min(
         ((sustained, eager_ps) for sustained in _SUSTAINED for eager_ps in _EAGER_PS),
-        key=lambda pair: _prefill_error(trace, profile, with_step_costs(MEASURED_SERVER, *pair)),
+        key=lambda pair: prefill_error(trace, profile, with_step_costs(MEASURED_SERVER, *pair)),
     )
 
 

@@ -60,9 +60,11 @@ class ServerOptions:
     @property
     def roles(self) -> Sequence[Role]:
         """Role of each replica."""
+        together: Role = "both"
+        apart: tuple[Role, Role] = ("prefill", "decode")
         if self.prefill_replicas:
-            return ["prefill"] * self.prefill_replicas + ["decode"] * self.decode_replicas
-        return ["both"] * self.replicas
+            return [apart[0]] * self.prefill_replicas + [apart[1]] * self.decode_replicas
+        return [together] * self.replicas
 
 
 def build_cluster(profile: DeviceProfile, options: ServerOptions) -> Cluster:

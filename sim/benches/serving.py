@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,12 @@ from fanweave.golden.dops.models import load_model
 from fanweave.golden.timing.cached_costs import CachedCosts
 from fanweave.golden.timing.cluster import Cluster, ReplicaSpec, ServingRun
 from fanweave.golden.timing.comparison import ComparedMetric, compare
-from fanweave.golden.timing.measured_server import MEASURED_SERVER, with_step_costs
+from fanweave.golden.timing.measured_server import (
+    BUDGETS,
+    MEASURED_SERVER,
+    prefill_error,
+    with_step_costs,
+)
 from fanweave.golden.timing.request_files import read_requests
 from fanweave.golden.timing.requests import RequestTrace
 from fanweave.golden.timing.serving import ServerOptions, build_cluster, serve
@@ -59,6 +65,7 @@ def rows(quick: bool, seed: int) -> list[BenchRow]:
     result = _operator_rows()
     result += _request_rows("simulated", measured, profile, MEASURED_SERVER, seed)
     result += _request_rows("nothing inferred", measured, profile, as_measured, seed)
+    result += _inference_rows(measured, profile, as_measured)
     result.append(_cache_row(conversation.first(_CACHE_REQUESTS), profile))
     count = _QUICK_REQUESTS if quick else len(conversation.requests)
     result.append(_speed_row(conversation.first(count), profile))
@@ -104,6 +111,27 @@ def _compared_rows(case: str, row: ComparedMetric) -> list[BenchRow]:
     if row.percentile == 99:
         result += [make("error_low", row.low), make("error_high", row.high)]
     return result
+
+
+def _inference_rows(
+    trace: RequestTrace, profile: DeviceProfile, as_measured: ServerOptions
+) -> list[BenchRow]:
+    """The error from which the numbers of the measured server are inferred."""
+    variants = {
+        f"{budget} tokens a step": replace(MEASURED_SERVER, token_budget=budget)
+        for budget in BUDGETS
+    }
+    variants["nothing inferred"] = as_measured
+    return [
+        BenchRow(
+            case=f"median error of prefill, requests 1-128, {name}",
+            metric="latency_error",
+            value=prefill_error(trace, profile, options),
+            unit="1",
+            origin="model",
+        )
+        for name, options in variants.items()
+    ]
 
 
 def _ends(run: ServingRun) -> np.ndarray:

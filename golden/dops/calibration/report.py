@@ -183,8 +183,8 @@ def _attention_fits(
         test = [row for at, row in enumerate(kind) if at % _HELD_OUT == 1]
         train = [row for at, row in enumerate(kind) if at % _HELD_OUT != 1]
         fit = fit_attention(train, card, prefill=prefill, processors=processors)
-        first = 0 if prefill else 2
-        predicted = fit.seconds([(row[first], row[first + 1]) for row in test])
+        sizes = [(row[0], row[1]) if prefill else (row[2], row[3]) for row in test]
+        predicted = fit.seconds(sizes)
         whole = fit_attention(kind, card, prefill=prefill, processors=processors)
         result.append(
             CalibrationRow(
