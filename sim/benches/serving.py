@@ -64,7 +64,7 @@ def rows(quick: bool, seed: int) -> list[BenchRow]:
     as_measured = with_step_costs(MEASURED_SERVER, 1.0, 0)
     result = _operator_rows()
     result += _request_rows("simulated", measured, profile, MEASURED_SERVER, seed)
-    result += _request_rows("nothing inferred", measured, profile, as_measured, seed)
+    result += _request_rows("operators alone", measured, profile, as_measured, seed)
     result += _inference_rows(measured, profile, as_measured)
     result.append(_cache_row(conversation.first(_CACHE_REQUESTS), profile))
     count = _QUICK_REQUESTS if quick else len(conversation.requests)
@@ -121,7 +121,7 @@ def _inference_rows(
         f"{budget} tokens a step": replace(MEASURED_SERVER, token_budget=budget)
         for budget in BUDGETS
     }
-    variants["nothing inferred"] = as_measured
+    variants["operators alone"] = as_measured
     return [
         BenchRow(
             case=f"median error of prefill, requests 1-128, {name}",

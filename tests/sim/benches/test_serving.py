@@ -6,7 +6,7 @@ def test_rows_cover_operators_requests_cache_and_speed():
     cases = {(row.case, row.metric) for row in found}
     assert len(cases) == len(found)
     assert ("simulated, the rest, tpot p90", "latency_error") in cases
-    assert ("nothing inferred, requests 1-128, end_to_end p50", "trivial_signed_error") in cases
+    assert ("operators alone, requests 1-128, end_to_end p50", "trivial_signed_error") in cases
     assert any(row.case.startswith("a100") and "shapes" in row.case for row in found)
     (speed,) = [row for row in found if row.metric == "requests_per_second"]
     assert speed.met
