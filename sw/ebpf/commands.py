@@ -5,6 +5,7 @@ import click
 from fanweave.sw.ebpf.inputs import read_code, read_text, write_output
 from fanweave.sw.ebpf.object_commands import build, dump, headers, load
 from fanweave.sw.ebpf.run_command import run
+from fanweave.sw.ebpf.verify_command import verify
 
 __all__ = ["ebpf"]
 
@@ -20,7 +21,7 @@ def ebpf() -> None:
     """
 
 
-for _command in (build, dump, headers, load, run):
+for _command in (build, dump, headers, load, run, verify):
     ebpf.add_command(_command)
 
 _SYNTAX = click.option(
@@ -62,16 +63,3 @@ def disasm(file: str, syntax: str, is_hex: bool) -> None:
     code = read_code(file, is_hex)
     for line in disassemble(decode_program(code), syntax=syntax):
         click.echo(line)
-
-
-@ebpf.command(epilog="Example: fanweave ebpf verify --hex program.hex")
-@_FILE
-@click.option("--hex", "is_hex", is_flag=True, help="FILE holds hexadecimal text.")
-def verify(file: str, is_hex: bool) -> None:
-    """Make the checks of a loader on FILE: encodings, jumps, calls, helpers, the end."""
-    from fanweave.golden.ebpf.program import Program
-    from fanweave.sw.ebpf.check import check_program
-
-    program = Program.from_bytes(read_code(file, is_hex), name=file)
-    check_program(program)
-    click.echo(f"{file}: {len(program.slots)} slots, accepted")

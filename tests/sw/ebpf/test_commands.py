@@ -22,7 +22,8 @@ def program(tmp_path):
 
 
 def test_a_program_is_assembled_checked_and_run(program):
-    assert call("verify", "--hex", program).output == f"{program}: 4 slots, accepted\n"
+    verified = call("verify", "--hex", program, "--context-bytes", "2")
+    assert verified.output.startswith(f"{program}: accepted: 4 slots, at most 4 of 1000000 ")
     result = call("run", "--hex", program, "--mem", "00 02")
     assert (result.exit_code, result.output) == (0, "2a\n")
 
