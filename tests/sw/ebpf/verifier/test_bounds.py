@@ -11,7 +11,7 @@ from fanweave.golden.ebpf.program import Program
 from fanweave.golden.isa.ebpf import AluOperation, JumpOperation, Size
 from fanweave.golden.isa.ebpf_machine import FaultCause
 from fanweave.golden.isa.ebpf_maps import MapType
-from fanweave.sw.ebpf.verifier import ContextRule, VerificationError, verify
+from fanweave.sw.ebpf.verifier import ContextRule, Rule, VerificationError, explorer, verify
 
 A, J = AluOperation, JumpOperation
 ALU = [A.ADD, A.SUB, A.MUL, A.DIV, A.OR, A.AND, A.LSH, A.RSH, A.MOD, A.XOR, A.ARSH, A.NEG]
@@ -158,3 +158,38 @@ def test_ways_that_are_not_followed_are_never_taken(group):
                 found += 1
                 require_no_fault(made, [], generator, 12)
     assert found > 60
+
+
+def joined_ways(generator):
+    """Ways that part, each with arithmetic of its own, and meet again."""
+    made = begin(generator)
+    for _ in range(generator.randrange(2, 9)):
+        inside = operation(generator)
+        if generator.random() < 0.6:
+            made.append(condition(generator, len(inside)))
+        made += inside
+    way = [condition(generator, 3), mov(0, 0), leave(), goto(0), load(0, 10, 8)]
+    fill = [mov(0, 0), store(10, 0, -8), store(10, 0, -16)]
+    return Program.of([*fill, *made, *way, mov(0, 0), leave()])
+
+
+def test_numbers_that_did_not_count_are_not_missed(monkeypatch):
+    """With states kept at every turn the same programs are accepted as with none."""
+    covers = explorer.covers
+    monkeypatch.setattr(explorer, "_SPACING", 0)
+    rule, covered, different = ContextRule.exactly(CONTEXT), 0, 0
+    for seed in range(1_500):
+        program = joined_ways(random.Random(seed))
+        verdicts = []
+        for function in (covers, lambda old, new: False):
+            monkeypatch.setattr(explorer, "covers", function)
+            try:
+                report = verify(program, context=rule, budget=1_000)
+                covered += report.covered
+                verdicts.append(None)
+            except VerificationError as refusal:
+                verdicts.append(refusal.rule)
+        assert verdicts[0] == verdicts[1], f"seed {seed}"
+        different += verdicts[0] is Rule.STACK_BOUNDS
+    assert covered > 300
+    assert different > 500

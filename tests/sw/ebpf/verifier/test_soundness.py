@@ -29,7 +29,7 @@ from fanweave.golden.isa.ebpf_machine import FaultCause
 from fanweave.golden.isa.ebpf_maps import MapFlag, MapType
 from fanweave.sim.benches.ebpf.linux_programs import CONTEXT_BYTES, verifiable_program
 from fanweave.sim.benches.ebpf.random_programs import random_program
-from fanweave.sw.ebpf.verifier import ContextRule, verify
+from fanweave.sw.ebpf.verifier import ContextRule, Rule, VerificationError, explorer, verify
 
 A, J = AluOperation, JumpOperation
 BUDGET = 4_000
@@ -394,19 +394,26 @@ def contexts(generator, count, size=CONTEXT):
         yield bytearray(generator.choice(choices) for _ in range(size))
 
 
-def check(program, seed, *, maps=SPECS, rule=None, runs=12, programs=OTHERS):
-    """Verify a program and run it if it is accepted; returns whether it is."""
-    rule = rule or ContextRule.exactly(CONTEXT)
+def decide(program, maps=SPECS, rule=None, programs=OTHERS):
+    """The verifier's report, or its refusal."""
     try:
-        report = verify(
+        return verify(
             *(program, maps),
-            context=rule,
+            context=rule or ContextRule.exactly(CONTEXT),
             budget=BUDGET,
             programs=programs,
             inner=INNER if maps else None,
             max_steps=STEPS,
         )
-    except InputError:
+    except InputError as refusal:
+        return refusal
+
+
+def check(program, seed, *, maps=SPECS, rule=None, runs=12, programs=OTHERS):
+    """Verify a program and run it if it is accepted; returns whether it is."""
+    rule = rule or ContextRule.exactly(CONTEXT)
+    report = decide(program, maps, rule, programs)
+    if isinstance(report, InputError):
         return False
     generator = random.Random(seed)
     for _ in range(runs):
@@ -432,17 +439,59 @@ def test_programs_with_addresses(group):
     assert accepted > 60
 
 
-def test_random_programs():
-    accepted = sum(
-        check(random_program(seed), seed, maps=(), programs=None, runs=4) for seed in range(1500)
-    )
-    assert accepted >= 0
+def test_arbitrary_programs_are_refused_in_words():
+    for seed in range(1_000):
+        refusal = decide(random_program(seed), maps=(), programs=None)
+        assert isinstance(refusal, InputError)
+        assert refusal.args[0].startswith(f"random {seed}")
 
 
 def test_random_programs_that_linux_accepts():
     rule = ContextRule.exactly(CONTEXT_BYTES)
-    accepted = sum(
-        check(verifiable_program(seed), seed, maps=(), programs=None, rule=rule, runs=4)
-        for seed in range(60)
+    programs = [verifiable_program(seed) for seed in range(60)]
+    assert all(
+        check(program, seed, maps=(), programs=None, rule=rule, runs=4)
+        for seed, program in enumerate(programs)
     )
-    assert accepted > 50
+
+
+def test_programs_that_were_changed_a_little():
+    rule = ContextRule.exactly(CONTEXT_BYTES)
+    accepted = 0
+    for seed in range(400):
+        writer = Writer(seed)
+        body = verifiable_program(seed % 40).instructions
+        for _ in range(3):
+            body = writer.mutated(body)
+        program = Program.of(body, f"changed {seed}")
+        accepted += check(program, seed, maps=(), programs=None, rule=rule, runs=4)
+    assert 100 < accepted < 400
+
+
+def test_states_that_are_not_followed_again_have_nothing_new(monkeypatch):
+    """All paths, and those that are left when states are kept at every turn, say the same."""
+    covers = explorer.covers
+    monkeypatch.setattr(explorer, "_SPACING", 0)
+    covered = accepted = 0
+    for seed in range(10_000, 10_500):
+        program = Writer(seed).program()
+        monkeypatch.setattr(explorer, "covers", covers)
+        report = decide(program)
+        monkeypatch.setattr(explorer, "covers", lambda old, new: False)
+        every = decide(program)
+        if isinstance(every, VerificationError) and every.rule is Rule.COMPLEXITY:
+            continue
+        assert isinstance(report, InputError) == isinstance(every, InputError), f"seed {seed}"
+        if not isinstance(report, InputError):
+            assert every.worst_case_instructions <= report.worst_case_instructions, f"seed {seed}"
+            accepted += 1
+            covered += report.covered
+    assert accepted > 80
+    assert covered > 40
+
+
+@pytest.mark.parametrize("group", range(2))
+def test_programs_with_states_kept_at_every_turn(group, monkeypatch):
+    monkeypatch.setattr(explorer, "_SPACING", 0)
+    seeds = range(20_000 + group * 300, 20_300 + group * 300)
+    assert sum(check(Writer(seed).program(), seed, runs=6) for seed in seeds) > 40
