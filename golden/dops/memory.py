@@ -23,6 +23,7 @@ class DeviceMemory:
         self.limit, self.reserved = limit, reserved
         self.activations = 0
         self.weights = 0
+        self.peak = reserved
         self._sizes: OrderedDict[int, int] = OrderedDict()
 
     def __contains__(self, weight: int) -> bool:
@@ -46,6 +47,7 @@ class DeviceMemory:
         self._free(self.used + size - self.limit)
         self._sizes[weight] = size
         self.weights += size
+        self.peak = max(self.peak, self.used)
 
     def reserve(self, size: int) -> bool:
         """Set memory aside for an activation, dropping weights as needed; False if too large."""
@@ -54,6 +56,7 @@ class DeviceMemory:
             return False
         self._free(excess)
         self.activations += size
+        self.peak = max(self.peak, self.used)
         return True
 
     def release(self, size: int) -> None:

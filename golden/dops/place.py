@@ -2,18 +2,26 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
+from fanweave.golden.dops.bounds import LowerBound
 from fanweave.golden.dops.costs.tables import CostTables
 from fanweave.golden.dops.flat import FlatGraph, flatten
 from fanweave.golden.dops.graph import Sharding, build_graph
+from fanweave.golden.dops.invariants import WAIVED_IN_IMITATION, Invariants
+from fanweave.golden.dops.kernel.schedulers import compiled_twin
+from fanweave.golden.dops.kernel.timing import CompiledTiming
 from fanweave.golden.dops.kv import KvHome, home_by_capacity
 from fanweave.golden.dops.layouts import Layout
 from fanweave.golden.dops.memory import DeviceMemory
 from fanweave.golden.dops.models import ModelCard
+from fanweave.golden.dops.passlog import PassLog
 from fanweave.golden.dops.platforms import GIB, Platform
 from fanweave.golden.dops.records import Record
-from fanweave.golden.dops.schedulers.base import Scheduler
-from fanweave.golden.dops.simulate import PassTimes, Workload, run
-from fanweave.golden.dops.timing import Observer, Timing
+from fanweave.golden.dops.schedule import KeptPass, Schedule
+from fanweave.golden.dops.schedulers.base import Machine, Pass, Scheduler
+from fanweave.golden.dops.simulate import Workload, run
+from fanweave.golden.dops.timing import Timing
 from fanweave.golden.dops.work import byte_count, element_bits
 from fanweave.golden.errors import InputError
 
@@ -142,9 +150,9 @@ def imitate(
     scheduler: Scheduler,
     *,
     layouts: list[int] | None = None,
-    observer: Observer | None = None,
-) -> PassTimes:
-    """Run a scheduler by the published rules, from empty memories.
+    plain: bool = False,
+) -> Schedule:
+    """Run a scheduler by the published rules, from empty memories, and check what it did.
 
     Parameters
     ----------
@@ -152,31 +160,74 @@ def imitate(
     scheduler : Scheduler
     layouts : list of int, optional
         `Layout` of each weight; linear if not given.
-    observer : Observer, optional
-        Is told of everything that happens.
+    plain : bool
+        Use the plain machine even where there is a compiled one.
+
+    Raises
+    ------
+    InputError
+        If an operator may run nowhere.
+    FaultError
+        If the schedule breaks a rule that this mode keeps.
     """
-    platform = case.platform
-    memories = [
-        DeviceMemory(int(_MEMORY_SHARE * device.capacity_bytes), reserved)
-        for device, reserved in zip(platform.devices, case.home.reserved, strict=True)
-    ]
-    timing = Timing(
-        case.flat,
-        platform,
-        memories,
-        local_history=case.tables.local_history.tolist(),
-        layouts=layouts or [int(Layout.LINEAR)] * len(case.flat.graph.weights),
-        observer=observer,
+    platform, flat = case.platform, case.flat
+    layouts = layouts or [int(Layout.LINEAR)] * len(flat.graph.weights)
+    limits = [int(_MEMORY_SHARE * device.capacity_bytes) for device in platform.devices]
+    machine: Machine
+    twin = None if plain or platform.topology == "star" else compiled_twin(scheduler)
+    if twin is None:
+        machine = Timing(
+            flat,
+            platform,
+            [DeviceMemory(*pair) for pair in zip(limits, case.home.reserved, strict=True)],
+            local_history=case.tables.local_history.tolist(),
+            layouts=layouts,
+        )
+    else:
+        machine = CompiledTiming(
+            flat,
+            platform,
+            limits,
+            case.home.reserved,
+            local_history=case.tables.local_history,
+            layouts=layouts,
+        )
+    result = Schedule(
+        flat=flat,
+        platform=platform,
+        scheduler=scheduler.name,
+        mode="imitation",
+        record=case.record.name,
+        busy=np.zeros(len(platform.devices), np.int64),
+        waived=WAIVED_IN_IMITATION,
     )
-    # A lone NPU sends every output of prefill to the host, to keep room for weights.
-    alone = len(platform.indices("npu")) == 1 and not platform.indices("pim")
-    return run(
-        case.flat,
-        platform,
+    invariants = Invariants(flat, platform, limits, layouts)
+    bound = LowerBound(flat, platform, layouts)
+
+    def watch(work: Pass, log: PassLog) -> None:
+        invariants.check(log, work.costs, work.devices)
+        bound.add(work.costs, cold=work.phase == "prefill")
+        _account(result, log)
+        if work.phase == "prefill" or work.token in (0, work.tokens - 1):
+            result.kept.append(KeptPass(phase=work.phase, token=work.token, log=log.copy()))
+
+    times = run(
         case.tables,
-        timing,
-        scheduler,
+        machine,
+        twin or scheduler,
         case.workload,
         refresh=case.record.refresh,
-        spill=alone,
+        # A lone NPU sends every output of prefill to the host, to keep room for weights.
+        spill=len(platform.indices("npu")) == 1 and not platform.indices("pim"),
+        watch=watch,
     )
+    result.prefill, result.total, result.token_ends = times.prefill, times.total, times.tokens
+    result.lower_bound, result.loads = bound.total, machine.load_counts()
+    return result
+
+
+def _account(result: Schedule, log: PassLog) -> None:
+    plain = ~result.flat.collective
+    np.add.at(result.busy, log.place[plain], (log.finish - log.start)[plain])
+    np.add.at(result.busy, log.reads[:, 1], log.reads[:, 3] - log.reads[:, 2])
+    np.add.at(result.sent, log.messages[:, 0], log.messages[:, 5] - log.messages[:, 4])

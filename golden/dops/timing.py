@@ -6,32 +6,17 @@ other, both in the order in which things are asked for; nothing is put into a ga
 """
 
 from collections.abc import Sequence
-from typing import Protocol
+
+import numpy as np
 
 from fanweave.golden.dops.costs.tables import FOREVER, StepCosts
 from fanweave.golden.dops.flat import FlatGraph
 from fanweave.golden.dops.memory import DeviceMemory
+from fanweave.golden.dops.passlog import PURPOSES, PassLog
+from fanweave.golden.dops.plan import Plan
 from fanweave.golden.dops.platforms import Platform
 
-__all__ = ["Observer", "Timing"]
-
-
-class Observer(Protocol):
-    """Is told of everything that is committed."""
-
-    def ran(self, operator: int, device: int, start: int, finish: int) -> None:
-        """Report that an operator ran."""
-        ...
-
-    def sent(
-        self, purpose: str, operator: int, source: int, target: int, start: int, finish: int
-    ) -> None:
-        """Report that a message was sent for an operator (the producer of an activation)."""
-        ...
-
-    def read(self, operator: int, device: int, start: int, finish: int) -> None:
-        """Report that a device was busy reading keys or values for an operator."""
-        ...
+__all__ = ["Timing"]
 
 
 class Timing:
@@ -47,7 +32,6 @@ class Timing:
         Devices whose operators contain the reading of their own keys and values.
     layouts : sequence of int
         `Layout` of each weight.
-    observer : Observer, optional
     """
 
     def __init__(
@@ -58,15 +42,15 @@ class Timing:
         *,
         local_history: Sequence[bool],
         layouts: Sequence[int],
-        observer: Observer | None = None,
     ) -> None:
         self.flat, self.platform = flat, platform
         self.memories, self.local_history = memories, local_history
-        self.layouts, self.observer = layouts, observer
+        self.layouts = layouts
         devices = len(platform.devices)
-        self.available = [0] * devices
+        self.available: list[int] = [0] * devices
+        self.place: list[int] = []
         self.link_end = [[0] * devices for _ in range(devices)]
-        self.loads: dict[tuple[int, str], int] = {}
+        self.loads: dict[tuple[int, int], int] = {}
         self._host = platform.host
         self._direct_only = platform.topology == "fc"
         graph = flat.graph
@@ -86,7 +70,10 @@ class Timing:
         """
         count = len(self._classes)
         self.costs, self.spill_everything = costs, spill_everything
+        self._start = [0] * count
         self.finish = [0] * count
+        self._messages: list[tuple[int, ...]] = []
+        self._reads: list[tuple[int, ...]] = []
         self.place = [-1] * count
         self._kept = [False] * count
         self._stored = [-1] * count
@@ -113,8 +100,7 @@ class Timing:
                 self._kept[producer] = False
                 held = int(self.costs.held[self._classes[producer]])
                 self.memories[self.place[producer]].release(held)
-        if self.observer is not None:
-            self.observer.ran(operator, self.place[operator], start, finish)
+        self._start[operator] = start
         return start, finish
 
     # Messages
@@ -133,8 +119,9 @@ class Timing:
         finish = start + time
         if commit:
             self.link_end[source][target] = finish
-            if self.observer is not None and time:
-                self.observer.sent(purpose, operator, source, target, start, finish)
+            if time:
+                code = PURPOSES.index(purpose)
+                self._messages.append((code, operator, source, target, start, finish))
         return start, finish
 
     def _store(self, producer: int, commit: bool) -> int:
@@ -230,8 +217,8 @@ class Timing:
             earliest = begin + int(self.costs.kv_read[kind, home])
             if commit:
                 self.available[home] = earliest
-                if self.observer is not None and earliest > begin:
-                    self.observer.read(operator, home, begin, earliest)
+                if earliest > begin:
+                    self._reads.append((operator, home, begin, earliest))
         if home == device:
             return max(ready, earliest)
         time = int(self.costs.kv_move[kind, home, device])
@@ -260,8 +247,7 @@ class Timing:
         begin, _ = self._send("weights", operator, self._host, device, time, start, commit)
         if commit:
             memory.load(weight, size)
-            place = (weight, self.platform.devices[device].type)
-            self.loads[place] = self.loads.get(place, 0) + 1
+            self.loads[weight, device] = self.loads.get((weight, device), 0) + 1
         return begin - start + int(self.costs.cold[layout, kind, device])
 
     def _keep(self, operator: int, device: int, commit: bool) -> None:
@@ -343,6 +329,43 @@ class Timing:
         self.finish[operator], self.place[operator] = finish, place
         self._copies[operator] = copies
 
+    # Results
+
+    def resident(self, weight: int, device: int) -> bool:
+        """Whether a weight is in a device's memory."""
+        return weight in self.memories[device]
+
+    def room(self, device: int) -> int:
+        """Bytes of a device's memory for activations and weights."""
+        return self.memories[device].limit - self.memories[device].reserved
+
+    def replay(self, plan: Plan) -> None:
+        """Commit a plan again."""
+        for operator in plan.order:
+            self.commit(operator, plan.devices[operator])
+
     def makespan(self) -> int:
         """End of the pass so far."""
         return max(self.finish)
+
+    def load_counts(self) -> np.ndarray:
+        """How often each weight was loaded onto each device."""
+        counts = np.zeros((len(self.flat.graph.weights), len(self.memories)), np.int64)
+        for place, count in self.loads.items():
+            counts[place] = count
+        return counts
+
+    def log(self) -> PassLog:
+        """What happened in the pass."""
+        copies = np.zeros(len(self.finish), np.int64)
+        for operator, devices in self._copies.items():
+            copies[operator] = sum(1 << device for device in devices)
+        return PassLog(
+            start=np.array(self._start, np.int64),
+            finish=np.array(self.finish, np.int64),
+            place=np.array(self.place, np.int64),
+            copies=copies,
+            messages=np.array(self._messages, np.int64).reshape(-1, 6),
+            reads=np.array(self._reads, np.int64).reshape(-1, 4),
+            used=np.array([memory.peak for memory in self.memories], np.int64),
+        )

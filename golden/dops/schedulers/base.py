@@ -1,21 +1,79 @@
 """What a scheduler is, and what several of them share."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
 
 from fanweave.golden.dops.costs.tables import StepCosts
 from fanweave.golden.dops.flat import FlatGraph
 from fanweave.golden.dops.graph import KV_WRITERS, Kind
+from fanweave.golden.dops.passlog import PassLog
+from fanweave.golden.dops.plan import Plan
 from fanweave.golden.dops.platforms import Platform
-from fanweave.golden.dops.timing import Timing
 from fanweave.golden.dops.work import Phase
 from fanweave.golden.errors import InputError
 
-__all__ = ["Pass", "Plan", "Scheduler", "allowed_devices", "anywhere"]
+__all__ = ["EXECUTORS", "Machine", "Pass", "Scheduler", "allowed_devices", "anywhere"]
 
 #: Types of devices that execute operators, most preferred first.
 EXECUTORS = ("npu", "pim")
+
+
+class Machine(Protocol):
+    """The machine that schedulers place operators on, plain or compiled."""
+
+    flat: FlatGraph
+    platform: Platform
+    layouts: Sequence[int]
+
+    @property
+    def available(self) -> list[int]:
+        """When each device is free."""
+        ...
+
+    @property
+    def place(self) -> list[int]:
+        """Device of each operator of this pass, -1 if it has none yet."""
+        ...
+
+    def begin(self, costs: StepCosts, *, spill_everything: bool = False) -> None:
+        """Start a pass."""
+        ...
+
+    def probe(self, operator: int, device: int) -> int:
+        """When an operator would finish on a device; FOREVER if it cannot run there."""
+        ...
+
+    def commit(self, operator: int, device: int) -> tuple[int, int]:
+        """Run an operator on a device; return start and finish."""
+        ...
+
+    def resident(self, weight: int, device: int) -> bool:
+        """Whether a weight is in a device's memory."""
+        ...
+
+    def room(self, device: int) -> int:
+        """Bytes of a device's memory for activations and weights."""
+        ...
+
+    def replay(self, plan: Plan) -> None:
+        """Commit a plan again."""
+        ...
+
+    def makespan(self) -> int:
+        """End of the pass so far."""
+        ...
+
+    def load_counts(self) -> np.ndarray:
+        """How often each weight was loaded onto each device, int64[w, d]."""
+        ...
+
+    def log(self) -> PassLog:
+        """What happened in the pass."""
+        ...
 
 
 @dataclass(kw_only=True)
@@ -24,7 +82,7 @@ class Pass:
 
     Attributes
     ----------
-    timing : Timing
+    timing : Machine
         The machine; the scheduler commits every operator to it.
     costs : StepCosts
     phase : str
@@ -36,20 +94,12 @@ class Pass:
         Devices that an operator may run on, most preferred first.
     """
 
-    timing: Timing
+    timing: Machine
     costs: StepCosts
     phase: Phase
     token: int
     tokens: int
     devices: list[list[int]]
-
-
-@dataclass(frozen=True)
-class Plan:
-    """Order of the operators, and the device of each, by operator."""
-
-    order: tuple[int, ...]
-    devices: tuple[int, ...]
 
 
 class Scheduler(ABC):

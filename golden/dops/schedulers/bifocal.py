@@ -1,18 +1,18 @@
 """Bifocal: every ready operator on every device is scored by its finish and by what follows."""
 
 import itertools
-import random
 from dataclasses import dataclass
 from typing import Literal
 
 from fanweave.golden.dops.costs.tables import FOREVER
 from fanweave.golden.dops.flat import FlatGraph
+from fanweave.golden.dops.plan import Plan
 from fanweave.golden.dops.platforms import Platform
-from fanweave.golden.dops.schedulers.base import EXECUTORS, Pass, Plan, Scheduler
+from fanweave.golden.dops.schedulers.base import EXECUTORS, Pass, Scheduler
 from fanweave.golden.dops.schedulers.ranks import upward_ranks
 from fanweave.golden.errors import InputError
 
-__all__ = ["Bifocal", "BifocalParameters"]
+__all__ = ["Bifocal", "BifocalParameters", "coin_state"]
 
 #: Scores nearer than this are equal: 1 ns, as published.
 _TIE = 1000
@@ -80,6 +80,11 @@ class BifocalParameters:
         return self.horizon > 1 and self.gamma > 0
 
 
+def coin_state(seed: int) -> int:
+    """First state of the coins of a seed: 32 bits, not zero."""
+    return (seed * 2654435761 + 0x9E3779B9) & 0xFFFFFFFF or 1
+
+
 @dataclass(frozen=True)
 class _Choice:
     """Best device of an operator with its score, finish, and the devices it has in mind."""
@@ -108,7 +113,7 @@ class Bifocal(Scheduler):
 
     def start(self, flat: FlatGraph, platform: Platform) -> None:
         """Throw the coins from the seed again, forget all hints."""
-        self._coins = random.Random(self.seed)
+        self._coins = coin_state(self.seed)
         self._hints: dict[int, int] = {}
         self._types: dict[int, str] = {}
 
@@ -169,13 +174,19 @@ class Bifocal(Scheduler):
             near = abs(score - best.score) < _TIE * 1000
             if score < best.score or (
                 near
-                and (
-                    finish < best.finish
-                    or (abs(finish - best.finish) < _TIE and self._coins.random() < 0.5)
-                )
+                and (finish < best.finish or (abs(finish - best.finish) < _TIE and self._coin()))
             ):
                 best = _Choice(score, finish, device, hints)
         return best
+
+    def _coin(self) -> bool:
+        """Next coin of a 32-bit xorshift generator."""
+        state = self._coins
+        state ^= state << 13 & 0xFFFFFFFF
+        state ^= state >> 17
+        state ^= state << 5 & 0xFFFFFFFF
+        self._coins = state
+        return bool(state & 1)
 
     # Lookahead
 
@@ -232,7 +243,7 @@ class Bifocal(Scheduler):
             begin = max(free.get(device, timing.available[device]), ready)
             kind, weight = int(flat.class_of[operator]), int(flat.weight_of[operator])
             layout = timing.layouts[weight] if weight >= 0 else 0
-            warm = weight < 0 or weight in timing.memories[device] or (device, weight) in loaded
+            warm = weight < 0 or timing.resident(weight, device) or (device, weight) in loaded
             table = costs.compute if warm else costs.cold
             finish = free[device] = begin + int(table[layout, kind, device])
             hinted = self._hints.get(operator, device)
@@ -261,7 +272,7 @@ class Bifocal(Scheduler):
 
     def _missing(self, operator: int, device: int) -> bool:
         weight = int(self._flat.weight_of[operator])
-        return weight >= 0 and weight not in self._timing.memories[device]
+        return weight >= 0 and not self._timing.resident(weight, device)
 
     def _weight_bias(self, operator: int, device: int) -> int:
         """Price of another type of device than the weight's last; gain of room for all."""
@@ -304,9 +315,8 @@ class Bifocal(Scheduler):
         pims = len(self._platform.indices("pim"))
         holds = []
         for device in self._executors:
-            memory = self._timing.memories[device]
             share = pims if self._platform.devices[device].type == "pim" else 1
-            if memory.limit - memory.reserved >= -(-total // share):
+            if self._timing.room(device) >= -(-total // share):
                 holds.append(device)
         return frozenset(holds)
 

@@ -3,7 +3,8 @@
 import heapq
 from collections.abc import Callable, Sequence
 
-from fanweave.golden.dops.schedulers.base import Pass, Plan, Scheduler
+from fanweave.golden.dops.plan import Plan
+from fanweave.golden.dops.schedulers.base import Pass, Scheduler
 from fanweave.golden.dops.schedulers.ranks import mean_moves, mean_service, service, upward_ranks
 
 __all__ = ["Cpop", "Heft", "Peft", "by_priority"]

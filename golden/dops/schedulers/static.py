@@ -3,7 +3,8 @@
 from collections import deque
 
 from fanweave.golden.dops.graph import Kind
-from fanweave.golden.dops.schedulers.base import Pass, Plan, Scheduler, anywhere
+from fanweave.golden.dops.plan import Plan
+from fanweave.golden.dops.schedulers.base import Pass, Scheduler, anywhere
 from fanweave.golden.dops.work import Phase
 
 __all__ = ["STATIC", "Static", "first_come"]

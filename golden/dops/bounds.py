@@ -1,0 +1,57 @@
+"""A time that no schedule under the same costs can beat."""
+
+import numpy as np
+
+from fanweave.golden.dops.costs.tables import FOREVER, StepCosts
+from fanweave.golden.dops.flat import FlatGraph
+from fanweave.golden.dops.platforms import Platform
+
+__all__ = ["LowerBound"]
+
+
+class LowerBound:
+    """Collects a bound over the passes of a run that begins with empty memories.
+
+    The largest of three: the longest path of prefill, in which every weight has to be loaded
+    somewhere; the longest path of a decoded token; and all work, spread evenly over all
+    devices. Every operator counts the time of its fastest legal device.
+    """
+
+    def __init__(self, flat: FlatGraph, platform: Platform, layouts: list[int]) -> None:
+        self.flat = flat
+        executors = [i for i, d in enumerate(platform.devices) if d.type != "cpu"]
+        self._legal = flat.legal.copy()
+        self._count = max(1, len(executors))
+        weights = flat.weight_of
+        self._layouts = np.where(weights >= 0, np.array([*layouts, 0])[weights], 0)
+        self._work = 0
+        self._path = 0
+        self.prefill = 0
+
+    def add(self, costs: StepCosts, *, cold: bool) -> None:
+        """Add a pass; `cold` if no weight has been loaded before it."""
+        table = costs.cold if cold else costs.compute
+        weighted = (self.flat.weight_of >= 0)[:, None]
+        chosen = table[self._layouts, self.flat.class_of]
+        warm = costs.compute[self._layouts, self.flat.class_of]
+        times = np.where(self._legal, np.where(weighted, chosen, warm), FOREVER).min(axis=1)
+        times[self.flat.collective] = 0
+        self._work += int(times.sum())
+        # Only the longest token's path counts, and the last one has the longest history.
+        path = self._longest(times)
+        self._path = max(self._path, path)
+        if cold:
+            self.prefill = max(path, -(-self._work // self._count))
+
+    def _longest(self, times: np.ndarray) -> int:
+        end = times.tolist()
+        graph = self.flat.graph
+        for operator in graph.order:
+            before = max((end[p] for p in graph.predecessors[operator]), default=0)
+            end[operator] += before
+        return max(end)
+
+    @property
+    def total(self) -> int:
+        """Bound of the whole run in picoseconds."""
+        return max(self.prefill, self._path, -(-self._work // self._count))

@@ -1,0 +1,378 @@
+"""Compiled counterpart of `fanweave.golden.dops.timing`, for platforms without a star."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from fanweave.golden.dops.costs.tables import FOREVER, StepCosts
+from fanweave.golden.dops.flat import FlatGraph
+from fanweave.golden.dops.passlog import PURPOSES
+
+__all__ = ["Costs", "Machine", "Shape", "begin", "commit", "costs_of", "probe", "shape_of"]
+
+_STORE, _RELOAD, _MOVE, _HISTORY, _WEIGHTS, _SPILL = range(PURPOSES.index("spill") + 1)
+
+
+class Shape(NamedTuple):
+    """What does not change: the graph, and which device is the host."""
+
+    class_of: np.ndarray
+    weight_of: np.ndarray
+    pred_start: np.ndarray
+    pred: np.ndarray
+    succ_start: np.ndarray
+    succ: np.ndarray
+    succ_edge: np.ndarray
+    position: np.ndarray
+    collective: np.ndarray
+    writer: np.ndarray
+    reader: np.ndarray
+    home: np.ndarray
+    is_npu: np.ndarray
+    local_history: np.ndarray
+    host: int
+
+
+class Costs(NamedTuple):
+    """The tables of `StepCosts`."""
+
+    compute: np.ndarray
+    link: np.ndarray
+    cold: np.ndarray
+    weight: np.ndarray
+    output: np.ndarray
+    held: np.ndarray
+    read: np.ndarray
+    move: np.ndarray
+    spill_read: np.ndarray
+    spill: np.ndarray
+    kv_bytes: np.ndarray
+    kv_read: np.ndarray
+    kv_move: np.ndarray
+    ring: np.ndarray
+    edge_bytes: np.ndarray
+    edge_send: np.ndarray
+    edge_move: np.ndarray
+    hint_move: np.ndarray
+
+
+class Machine(NamedTuple):
+    """What changes. Weights of a device form a ring by last use; its head has the number W."""
+
+    available: np.ndarray  # int64[d]
+    link_end: np.ndarray  # int64[d, d]
+    limit: np.ndarray  # int64[d], less what is reserved
+    activations: np.ndarray  # int64[d]
+    weights: np.ndarray  # int64[d]
+    present: np.ndarray  # bool[d, w]
+    after: np.ndarray  # int32[d, w + 1]
+    before: np.ndarray  # int32[d, w + 1]
+    layouts: np.ndarray  # int64[w]
+    loads: np.ndarray  # int64[w, d]
+    start: np.ndarray  # int64[o]
+    finish: np.ndarray  # int64[o]
+    place: np.ndarray  # int32[o]
+    kept: np.ndarray  # bool[o]
+    stored: np.ndarray  # int64[o]
+    waiting: np.ndarray  # int32[o]
+    copies: np.ndarray  # int64[o], one bit a device
+    peak: np.ndarray  # int64[d]
+    counts: np.ndarray  # int64[3]: messages, reads, whether an NPU spills everything
+    messages: np.ndarray  # int64[m, 6]: purpose, operator, source, target, start, finish
+    reads: np.ndarray  # int64[r, 4]: operator, device, start, finish
+
+
+def shape_of(flat: FlatGraph, npus: list[int], devices: int, local: np.ndarray, host: int) -> Shape:
+    """Collect the arrays of a graph."""
+    is_npu = np.zeros(devices, np.bool_)
+    is_npu[npus] = True
+    names = (
+        "class_of",
+        "weight_of",
+        "pred_start",
+        "pred",
+        "succ_start",
+        "succ",
+        "succ_edge",
+        "position",
+        "collective",
+        "writer",
+        "reader",
+        "home",
+    )
+    return Shape(
+        *(getattr(flat, name) for name in names), is_npu=is_npu, local_history=local, host=host
+    )
+
+
+def costs_of(costs: StepCosts) -> Costs:
+    """Collect the tables of a pass."""
+    return Costs(*(getattr(costs, name) for name in Costs._fields))
+
+
+@njit(cache=True)
+def begin(shape, machine, spill):  # type: ignore[no-untyped-def]
+    """Start a pass."""
+    machine.start[:] = 0
+    machine.finish[:] = 0
+    machine.place[:] = -1
+    machine.kept[:] = False
+    machine.stored[:] = -1
+    machine.copies[:] = 0
+    machine.activations[:] = 0
+    machine.counts[0] = 0
+    machine.counts[1] = 0
+    machine.counts[2] = spill
+    for o in range(len(machine.waiting)):
+        machine.waiting[o] = shape.succ_start[o + 1] - shape.succ_start[o]
+
+
+@njit(cache=True)
+def _send(machine, purpose, operator, source, target, time, earliest, commit):  # type: ignore
+    start = max(machine.link_end[source, target], earliest)
+    finish = start + time
+    if commit:
+        machine.link_end[source, target] = finish
+        if time:
+            row = machine.counts[0]
+            machine.messages[row, 0] = purpose
+            machine.messages[row, 1] = operator
+            machine.messages[row, 2] = source
+            machine.messages[row, 3] = target
+            machine.messages[row, 4] = start
+            machine.messages[row, 5] = finish
+            machine.counts[0] = row + 1
+    return finish
+
+
+@njit(cache=True)
+def _through_host(shape, costs, machine, producer, device, commit):  # type: ignore
+    kind, source, host = shape.class_of[producer], machine.place[producer], shape.host
+    ready = machine.stored[producer]
+    if ready < 0:
+        earliest = machine.finish[producer] + costs.read[kind, source]
+        time = costs.move[kind, source, host]
+        ready = _send(machine, _STORE, producer, source, host, time, earliest, commit)
+        if commit:
+            machine.stored[producer] = ready
+    time = costs.move[kind, host, device]
+    return _send(machine, _RELOAD, producer, host, device, time, ready, commit)
+
+
+@njit(cache=True)
+def _arrival(shape, costs, machine, producer, device, commit):  # type: ignore
+    if machine.copies[producer] >> device & 1:
+        return machine.finish[producer]
+    source = machine.place[producer]
+    if machine.kept[producer]:
+        if source == device:
+            return machine.finish[producer]
+        kind = shape.class_of[producer]
+        time = costs.move[kind, source, device]
+        if 0 < time < FOREVER:
+            earliest = machine.finish[producer] + costs.read[kind, source]
+            return _send(machine, _MOVE, producer, source, device, time, earliest, commit)
+    return _through_host(shape, costs, machine, producer, device, commit)
+
+
+@njit(cache=True)
+def _ready(shape, costs, machine, operator, device, commit):  # type: ignore
+    ready = 0
+    for index in range(shape.pred_start[operator], shape.pred_start[operator + 1]):
+        ready = max(ready, _arrival(shape, costs, machine, shape.pred[index], device, commit))
+    return ready
+
+
+@njit(cache=True)
+def _history(shape, costs, machine, operator, device, ready, commit):  # type: ignore
+    kind, home = shape.class_of[operator], shape.home[operator]
+    if costs.kv_bytes[kind] == 0 or (home == device and shape.local_history[device]):
+        return ready
+    earliest = ready
+    if home != shape.host:
+        start = max(machine.available[home], ready)
+        earliest = start + costs.kv_read[kind, home]
+        if commit:
+            machine.available[home] = earliest
+            if earliest > start:
+                row = machine.counts[1]
+                machine.reads[row, 0] = operator
+                machine.reads[row, 1] = home
+                machine.reads[row, 2] = start
+                machine.reads[row, 3] = earliest
+                machine.counts[1] = row + 1
+    if home == device:
+        return earliest
+    time = costs.kv_move[kind, home, device]
+    return _send(machine, _HISTORY, operator, home, device, time, earliest, commit)
+
+
+@njit(cache=True)
+def _unlink(machine, device, weight):  # type: ignore
+    last, following = machine.before[device, weight], machine.after[device, weight]
+    machine.after[device, last] = following
+    machine.before[device, following] = last
+
+
+@njit(cache=True)
+def _append(machine, device, weight):  # type: ignore
+    head = machine.present.shape[1]
+    last = machine.before[device, head]
+    machine.after[device, last] = weight
+    machine.before[device, weight] = last
+    machine.after[device, weight] = head
+    machine.before[device, head] = weight
+
+
+@njit(cache=True)
+def _free(shape, costs, machine, device, excess, weight_class):  # type: ignore
+    head = machine.present.shape[1]
+    while excess > 0:
+        oldest = machine.after[device, head]
+        _unlink(machine, device, oldest)
+        machine.present[device, oldest] = False
+        size = costs.weight[weight_class[oldest]]
+        machine.weights[device] -= size
+        excess -= size
+
+
+@njit(cache=True)
+def _service(shape, costs, machine, weight_class, operator, device, start, commit):  # type: ignore
+    kind, weight = shape.class_of[operator], shape.weight_of[operator]
+    if weight < 0:
+        return costs.compute[0, kind, device]
+    layout = machine.layouts[weight]
+    if machine.present[device, weight]:
+        if commit:
+            _unlink(machine, device, weight)
+            _append(machine, device, weight)
+        return costs.compute[layout, kind, device]
+    size = costs.weight[kind]
+    if machine.activations[device] + size > machine.limit[device]:
+        return FOREVER
+    time = costs.link[layout, kind, device]
+    earliest = max(machine.link_end[shape.host, device], start)
+    _send(machine, _WEIGHTS, operator, shape.host, device, time, start, commit)
+    if commit:
+        used = machine.activations[device] + machine.weights[device]
+        _free(shape, costs, machine, device, used + size - machine.limit[device], weight_class)
+        machine.present[device, weight] = True
+        machine.weights[device] += size
+        _append(machine, device, weight)
+        machine.loads[weight, device] += 1
+        _note_peak(machine, device)
+    return earliest - start + costs.cold[layout, kind, device]
+
+
+@njit(cache=True)
+def _note_peak(machine, device):  # type: ignore
+    used = machine.activations[device] + machine.weights[device]
+    machine.peak[device] = max(machine.peak[device], used)
+
+
+@njit(cache=True)
+def _keep(shape, costs, machine, weight_class, operator, device):  # type: ignore
+    kind = shape.class_of[operator]
+    if not (machine.counts[2] and shape.is_npu[device]):
+        held = costs.held[kind]
+        used = machine.activations[device] + machine.weights[device]
+        excess = used + held - machine.limit[device]
+        if excess <= machine.weights[device]:
+            _free(shape, costs, machine, device, excess, weight_class)
+            machine.activations[device] += held
+            machine.kept[operator] = True
+            _note_peak(machine, device)
+            return
+    earliest = machine.finish[operator] + costs.spill_read[kind, device]
+    time = costs.spill[kind, device]
+    machine.stored[operator] = _send(
+        machine, _SPILL, operator, device, shape.host, time, earliest, True
+    )
+
+
+@njit(cache=True)
+def _all_reduce(shape, costs, machine, operator, commit):  # type: ignore
+    devices = len(machine.available)
+    since = np.full(devices, -1, np.int64)
+    for index in range(shape.pred_start[operator], shape.pred_start[operator + 1]):
+        producer = shape.pred[index]
+        device = machine.place[producer]
+        since[device] = max(since[device], machine.finish[producer])
+    start, count, first, last, slowest = 0, 0, -1, -1, 0
+    for device in range(devices):
+        if since[device] >= 0:
+            start = max(start, max(since[device], machine.available[device]))
+            count += 1
+    finish = start
+    kind = shape.class_of[operator]
+    copies = 0
+    for device in range(devices):
+        if since[device] >= 0:
+            copies |= 1 << device
+            if first < 0:
+                first = device
+            else:
+                slowest = max(slowest, costs.ring[kind, count, last, device])
+            last = device
+    if count > 1:
+        slowest = max(slowest, costs.ring[kind, count, last, first])
+        finish += 2 * (count - 1) * slowest
+    if commit:
+        machine.finish[operator] = finish
+        machine.place[operator] = first
+        machine.copies[operator] = copies
+        for device in range(devices):
+            if since[device] >= 0:
+                machine.available[device] = finish
+    return start, finish
+
+
+@njit(cache=True)
+def _run(shape, costs, machine, weight_class, operator, device, commit):  # type: ignore
+    if shape.collective[operator]:
+        return _all_reduce(shape, costs, machine, operator, commit)
+    ready = _ready(shape, costs, machine, operator, device, commit)
+    kind = shape.class_of[operator]
+    if shape.writer[operator]:
+        start = max(machine.available[device], ready)
+        finish = start + costs.compute[0, kind, device]
+        if commit:
+            machine.available[device] = finish
+            machine.finish[operator] = finish
+            machine.place[operator] = device
+        return start, finish
+    if shape.reader[operator]:
+        ready = _history(shape, costs, machine, operator, device, ready, commit)
+    start = max(machine.available[device], ready)
+    duration = _service(shape, costs, machine, weight_class, operator, device, start, commit)
+    if duration >= FOREVER:
+        return start, FOREVER
+    finish = start + duration
+    if commit:
+        machine.available[device] = finish
+        machine.finish[operator] = finish
+        machine.place[operator] = device
+        _keep(shape, costs, machine, weight_class, operator, device)
+    return start, finish
+
+
+@njit(cache=True)
+def probe(shape, costs, machine, weight_class, operator, device):  # type: ignore
+    """When an operator would finish on a device; FOREVER if it cannot run there."""
+    return _run(shape, costs, machine, weight_class, operator, device, False)[1]
+
+
+@njit(cache=True)
+def commit(shape, costs, machine, weight_class, operator, device):  # type: ignore
+    """Run an operator on a device; return its finish."""
+    start, finish = _run(shape, costs, machine, weight_class, operator, device, True)
+    machine.start[operator] = start
+    for index in range(shape.pred_start[operator], shape.pred_start[operator + 1]):
+        producer = shape.pred[index]
+        machine.waiting[producer] -= 1
+        if machine.waiting[producer] == 0 and machine.kept[producer]:
+            machine.kept[producer] = False
+            held = costs.held[shape.class_of[producer]]
+            machine.activations[machine.place[producer]] -= held
+    return finish

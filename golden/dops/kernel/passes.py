@@ -1,0 +1,540 @@
+"""Compiled counterparts of the schedulers."""
+
+import numpy as np
+from numba import njit
+
+from fanweave.golden.dops.costs.tables import FOREVER
+from fanweave.golden.dops.kernel.machine import commit, probe
+
+__all__ = ["bifocal", "first_come", "list_schedule", "replay", "upward_ranks"]
+
+_TIE = 1000
+#: Longest lookahead chain.
+_LONGEST = 6
+
+
+@njit(cache=True)
+def replay(shape, costs, machine, weight_class, order, devices):  # type: ignore
+    """Commit operators in an order to their devices; return how many could run."""
+    for index in range(len(order)):
+        operator = order[index]
+        if commit(shape, costs, machine, weight_class, operator, devices[operator]) >= FOREVER:
+            return index
+    return len(order)
+
+
+@njit(cache=True)
+def _unlock(shape, waiting, operator, ready, count):  # type: ignore
+    """Append the consumers that have become ready, in topological order."""
+    begin = count
+    for index in range(shape.succ_start[operator], shape.succ_start[operator + 1]):
+        consumer = shape.succ[index]
+        waiting[consumer] -= 1
+        if waiting[consumer] == 0:
+            place = count
+            while place > begin and shape.position[ready[place - 1]] > shape.position[consumer]:
+                ready[place] = ready[place - 1]
+                place -= 1
+            ready[place] = consumer
+            count += 1
+    return count
+
+
+@njit(cache=True)
+def _start(shape, ready):  # type: ignore
+    """Fill the operators that wait for nothing in topological order; return counters."""
+    operators = len(shape.class_of)
+    waiting = np.empty(operators, np.int32)
+    at = np.empty(operators, np.int32)
+    for operator in range(operators):
+        waiting[operator] = shape.pred_start[operator + 1] - shape.pred_start[operator]
+        at[shape.position[operator]] = operator
+    count = 0
+    for operator in at:
+        if waiting[operator] == 0:
+            ready[count] = operator
+            count += 1
+    return waiting, count
+
+
+@njit(cache=True)
+def first_come(shape, costs, machine, weight_class, device_start, device_list, order):  # type: ignore
+    """Least busy device for each operator as it becomes ready."""
+    ready = order
+    waiting, count = _start(shape, ready)
+    head = 0
+    while head < count:
+        operator = ready[head]
+        head += 1
+        best = device_list[device_start[operator]]
+        for index in range(device_start[operator] + 1, device_start[operator + 1]):
+            if machine.available[device_list[index]] < machine.available[best]:
+                best = device_list[index]
+        if commit(shape, costs, machine, weight_class, operator, best) >= FOREVER:
+            return head - 1
+        count = _unlock(shape, waiting, operator, ready, count)
+    return head
+
+
+@njit(cache=True)
+def list_schedule(  # type: ignore
+    shape, costs, machine, weight_class, device_start, device_list, priority, bonus, order
+):
+    """Ready operator of the highest priority to the device of the least finish plus bonus."""
+    operators = len(shape.class_of)
+    ready = np.empty(operators, np.int32)
+    waiting, count = _start(shape, ready)
+    placed = 0
+    while count:
+        pick = 0
+        for index in range(1, count):
+            a, b = ready[index], ready[pick]
+            if priority[a] > priority[b] or (
+                priority[a] == priority[b] and shape.position[a] < shape.position[b]
+            ):
+                pick = index
+        operator = ready[pick]
+        count -= 1
+        ready[pick] = ready[count]
+        best, least = -1, FOREVER
+        for index in range(device_start[operator], device_start[operator + 1]):
+            device = device_list[index]
+            finish = probe(shape, costs, machine, weight_class, operator, device)
+            if finish < FOREVER and (best < 0 or finish + bonus[operator, device] < least):
+                best, least = device, finish + bonus[operator, device]
+        if best < 0:
+            return placed
+        commit(shape, costs, machine, weight_class, operator, best)
+        order[placed] = operator
+        placed += 1
+        count = _unlock(shape, waiting, operator, ready, count)
+    return placed
+
+
+@njit(cache=True)
+def upward_ranks(shape, costs, machine, device_start, device_list):  # type: ignore
+    """Longest mean time from the start of each operator to the end of the graph."""
+    operators = len(shape.class_of)
+    at = np.empty(operators, np.int32)
+    for operator in range(operators):
+        at[shape.position[operator]] = operator
+    ranks = np.zeros(operators, np.int64)
+    for place in range(operators - 1, -1, -1):
+        operator = at[place]
+        kind, weight = shape.class_of[operator], shape.weight_of[operator]
+        sources = 0
+        if not shape.collective[operator]:
+            sources = device_start[operator + 1] - device_start[operator]
+        service = 0
+        for a in range(device_start[operator], device_start[operator] + sources):
+            if weight < 0:
+                service += costs.compute[0, kind, device_list[a]]
+            else:
+                service += costs.cold[machine.layouts[weight], kind, device_list[a]]
+        rest = 0
+        for index in range(shape.succ_start[operator], shape.succ_start[operator + 1]):
+            consumer, edge = shape.succ[index], shape.succ_edge[index]
+            targets = 0
+            if not shape.collective[consumer]:
+                targets = device_start[consumer + 1] - device_start[consumer]
+            total = 0
+            for a in range(device_start[operator], device_start[operator] + sources):
+                for b in range(device_start[consumer], device_start[consumer] + targets):
+                    total += costs.edge_send[edge, device_list[a], device_list[b]]
+            rest = max(rest, total // max(1, sources * targets) + ranks[consumer])
+        ranks[operator] = service // max(1, sources) + rest
+    return ranks
+
+
+@njit(cache=True)
+def _coin(coins):  # type: ignore
+    """Next coin of a 32-bit xorshift generator."""
+    state = coins[0]
+    state ^= state << 13 & 0xFFFFFFFF
+    state ^= state >> 17
+    state ^= state << 5 & 0xFFFFFFFF
+    coins[0] = state
+    return state & 1
+
+
+@njit(cache=True)
+def _may_run(device_start, device_list, operator, device):  # type: ignore
+    for index in range(device_start[operator], device_start[operator + 1]):
+        if device_list[index] == device:
+            return True
+    return False
+
+
+@njit(cache=True)
+def _chain(shape, costs, ranks, operator, horizon, chain, edges):  # type: ignore
+    """Fill an operator and its consumers along the heaviest edges; return how many."""
+    chain[0] = operator
+    count = 1
+    while count < horizon:
+        best = -1
+        for index in range(
+            shape.succ_start[chain[count - 1]], shape.succ_start[chain[count - 1] + 1]
+        ):
+            if best < 0:
+                best = index
+                continue
+            a, b = costs.edge_bytes[shape.succ_edge[index]], costs.edge_bytes[shape.succ_edge[best]]
+            if a > b or (a == b and ranks[shape.succ[index]] > ranks[shape.succ[best]]):
+                best = index
+        if best < 0:
+            break
+        chain[count] = shape.succ[best]
+        edges[count] = shape.succ_edge[best]
+        count += 1
+    return count
+
+
+@njit(cache=True)
+def _chain_end(  # type: ignore
+    shape, costs, machine, chain, edges, devices, count, finish, hint, consistency
+):
+    """End of a chain without contention, with the price of leaving remembered devices."""
+    free = np.empty(count, np.int64)
+    free[0] = max(machine.available[devices[0]], finish)
+    penalty = 0
+    for index in range(1, count):
+        operator, device = chain[index], devices[index]
+        ready = finish + costs.edge_move[edges[index], devices[index - 1], device]
+        begin = machine.available[device]
+        for other in range(index):
+            if devices[other] == device:
+                begin = free[other]
+        begin = max(begin, ready)
+        kind, weight = shape.class_of[operator], shape.weight_of[operator]
+        if weight < 0:
+            finish = begin + costs.compute[0, kind, device]
+        else:
+            warm = machine.present[device, weight]
+            for other in range(index):
+                if devices[other] == device and shape.weight_of[chain[other]] == weight:
+                    warm = True
+            layout = machine.layouts[weight]
+            if warm:
+                finish = begin + costs.compute[layout, kind, device]
+            else:
+                finish = begin + costs.cold[layout, kind, device]
+        free[index] = finish
+        hinted = hint[operator]
+        if hinted >= 0 and hinted != device:
+            penalty += consistency * costs.hint_move[kind, hinted, device] // 1000
+    return finish + penalty
+
+
+@njit(cache=True)
+def _look_ahead(  # type: ignore
+    shape,
+    costs,
+    machine,
+    device_start,
+    device_list,
+    nearest,
+    chain,
+    edges,
+    count,
+    device,
+    finish,
+    hint,
+    consistency,
+    devices,
+    best_devices,
+):
+    """Least end of a chain; fills the devices of its other operators, -1 if it looked at none."""
+    best_devices[:] = -1
+    if count == 1:
+        return finish
+    for index in range(1, count):
+        operator = chain[index]
+        options = 0
+        for candidate in nearest:
+            if _may_run(device_start, device_list, operator, candidate):
+                options += 1
+        if shape.collective[operator] or options == 0:
+            return finish
+    types = len(nearest)
+    patterns = types ** (count - 1)
+    best = FOREVER
+    devices[0] = device
+    for pattern in range(patterns):
+        # The last operator's type changes fastest.
+        rest = pattern
+        good = True
+        for index in range(count - 1, 0, -1):
+            devices[index] = nearest[rest % types]
+            rest //= types
+            good = good and _may_run(device_start, device_list, chain[index], devices[index])
+        if not good:
+            continue
+        end = _chain_end(
+            shape, costs, machine, chain, edges, devices, count, finish, hint, consistency
+        )
+        if end < best:
+            best = end
+            best_devices[:] = devices
+    return best
+
+
+@njit(cache=True)
+def _biases(  # type: ignore
+    shape,
+    costs,
+    machine,
+    operator,
+    device,
+    prefill,
+    coming,
+    last_type,
+    type_of,
+    can_hold,
+    parameters,
+    amortised,
+):
+    weight = shape.weight_of[operator]
+    if weight < 0:
+        return 0
+    consistency, reuse, amortise = parameters[2], parameters[4], parameters[5]
+    kind, layout = shape.class_of[operator], machine.layouts[weight]
+    missing = not machine.present[device, weight]
+    warm, cold = costs.compute[layout, kind, device], costs.cold[layout, kind, device]
+    bias = 0
+    if missing:
+        if last_type[weight] >= 0 and last_type[weight] != type_of[device]:
+            bias += consistency * cold
+        if prefill and can_hold[device]:
+            bias -= reuse * cold
+    if not prefill and amortise:
+        known = amortised[operator, device]
+        if known == FOREVER:
+            known = 0
+            if missing:
+                uses = max(parameters[6] * 1000, max(coming * parameters[7], 1000))
+                extra = max(0, cold - warm)
+                known = min(0, amortise * (warm + extra * 1000 // uses - cold))
+            amortised[operator, device] = known
+        bias += known
+    return bias
+
+
+@njit(cache=True)
+def bifocal(  # type: ignore
+    shape,
+    costs,
+    machine,
+    weight_class,
+    device_start,
+    device_list,
+    order,
+    ranks,
+    parameters,
+    prefill,
+    coming,
+    type_of,
+    type_devices,
+    can_hold,
+    executors,
+    hint,
+    hint_order,
+    hint_count,
+    last_type,
+    coins,
+):
+    """Commit the operator of the least score until all are placed; return how many were.
+
+    `parameters`: horizon, gamma, consistency, hints, reuse, amortise, least_reuse,
+    reuse_probability. `type_devices` holds the devices of each type, -1 where there is none.
+    """
+    operators, devices = len(shape.class_of), len(machine.available)
+    horizon, gamma, consistency = parameters[0], parameters[1], parameters[2]
+    looks = horizon > 1 and gamma > 0
+    ready = np.empty(operators, np.int32)
+    waiting, count = _start(shape, ready)
+    amortised = np.full((operators, devices), FOREVER, np.int64)
+    chain, edges = np.empty(_LONGEST, np.int32), np.empty(_LONGEST, np.int32)
+    trial = np.empty(_LONGEST, np.int32)
+    found, kept, picked = (
+        np.empty(_LONGEST, np.int32),
+        np.empty(_LONGEST, np.int32),
+        np.empty(_LONGEST, np.int32),
+    )
+    picked_chain = np.empty(_LONGEST, np.int32)
+    nearest = np.empty(len(type_devices), np.int32)
+    placed = 0
+    while count:
+        for kind in range(len(type_devices)):
+            best = type_devices[kind, 0]
+            for device in type_devices[kind]:
+                if device >= 0 and machine.available[device] < machine.available[best]:
+                    best = device
+            nearest[kind] = best
+        by_rank = not looks or executors < 2
+        chosen = 0
+        if by_rank:
+            for index in range(1, count):
+                a, b = ready[index], ready[chosen]
+                if ranks[a] > ranks[b] or (
+                    ranks[a] == ranks[b] and shape.position[a] < shape.position[b]
+                ):
+                    chosen = index
+        least_score, least_finish, pick, pick_device, picked_count = FOREVER, FOREVER, -1, -1, 0
+        for index in range(count):
+            if by_rank and index != chosen:
+                continue
+            operator = ready[index]
+            length = _chain(shape, costs, ranks, operator, horizon if looks else 1, chain, edges)
+            # Scores count thousandths; FOREVER is more than any of them.
+            score, finish, device = FOREVER, FOREVER, -1
+            for place in range(device_start[operator], device_start[operator + 1]):
+                candidate = device_list[place]
+                end = probe(shape, costs, machine, weight_class, operator, candidate)
+                if end >= FOREVER:
+                    continue
+                ahead = _look_ahead(
+                    shape,
+                    costs,
+                    machine,
+                    device_start,
+                    device_list,
+                    nearest,
+                    chain,
+                    edges,
+                    length,
+                    candidate,
+                    end,
+                    hint,
+                    consistency,
+                    trial,
+                    found,
+                )
+                value = (1000 - gamma) * end + gamma * ahead
+                value += _biases(
+                    shape,
+                    costs,
+                    machine,
+                    operator,
+                    candidate,
+                    prefill,
+                    coming,
+                    last_type,
+                    type_of,
+                    can_hold,
+                    parameters,
+                    amortised,
+                )
+                near = abs(value - score) < _TIE * 1000
+                if value < score or (
+                    near and (end < finish or (abs(end - finish) < _TIE and _coin(coins) == 1))
+                ):
+                    score, finish, device = value, end, candidate
+                    kept[:] = found
+            if device < 0:
+                continue
+            better = score < least_score
+            if score == least_score:
+                better = finish < least_finish
+                if finish == least_finish:
+                    a, b = operator, ready[pick]
+                    better = ranks[a] > ranks[b] or (
+                        ranks[a] == ranks[b] and shape.position[a] < shape.position[b]
+                    )
+            if pick < 0 or better:
+                least_score, least_finish, pick, pick_device = score, finish, index, device
+                picked[:] = kept
+                picked_chain[:] = chain
+                picked_count = length
+        if pick < 0:
+            return placed
+        operator = ready[pick]
+        for index in range(pick, count - 1):
+            ready[index] = ready[index + 1]
+        count -= 1
+        commit(shape, costs, machine, weight_class, operator, pick_device)
+        order[placed] = operator
+        placed += 1
+        _remember(
+            shape,
+            machine,
+            operator,
+            pick_device,
+            picked_chain,
+            picked,
+            picked_count,
+            type_of,
+            last_type,
+            hint,
+            hint_order,
+            hint_count,
+            parameters[3],
+        )
+        count = _insert(shape, waiting, operator, ready, count)
+    return placed
+
+
+@njit(cache=True)
+def _insert(shape, waiting, operator, ready, count):  # type: ignore
+    """Put the consumers that have become ready in their topological places."""
+    for index in range(shape.succ_start[operator], shape.succ_start[operator + 1]):
+        consumer = shape.succ[index]
+        waiting[consumer] -= 1
+        if waiting[consumer] == 0:
+            place = count
+            while place > 0 and shape.position[ready[place - 1]] > shape.position[consumer]:
+                ready[place] = ready[place - 1]
+                place -= 1
+            ready[place] = consumer
+            count += 1
+    return count
+
+
+@njit(cache=True)
+def _forget(hint, hint_order, hint_count, at):  # type: ignore
+    hint[hint_order[at]] = -1
+    for index in range(at, hint_count[0] - 1):
+        hint_order[index] = hint_order[index + 1]
+    hint_count[0] -= 1
+
+
+@njit(cache=True)
+def _remember(  # type: ignore
+    shape,
+    machine,
+    operator,
+    device,
+    chain,
+    devices,
+    count,
+    type_of,
+    last_type,
+    hint,
+    hint_order,
+    hint_count,
+    most,
+):
+    """Note the type of device of the weight, and the devices of the coming operators."""
+    weight = shape.weight_of[operator]
+    if weight >= 0:
+        last_type[weight] = type_of[device]
+    if most == 0:
+        return
+    index = 0
+    while index < hint_count[0]:
+        if machine.place[hint_order[index]] >= 0:
+            _forget(hint, hint_order, hint_count, index)
+        else:
+            index += 1
+    for step in range(1, count):
+        coming = chain[step]
+        if devices[step] < 0 or machine.place[coming] >= 0:
+            continue
+        for index in range(hint_count[0]):
+            if hint_order[index] == coming:
+                _forget(hint, hint_order, hint_count, index)
+                break
+        hint[coming] = devices[step]
+        hint_order[hint_count[0]] = coming
+        hint_count[0] += 1
+    while hint_count[0] > most:
+        _forget(hint, hint_order, hint_count, 0)

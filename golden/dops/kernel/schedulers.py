@@ -1,0 +1,140 @@
+"""The schedulers that have compiled passes, by name."""
+
+from typing import cast
+
+import numpy as np
+
+from fanweave.golden.dops.flat import FlatGraph
+from fanweave.golden.dops.kernel import passes
+from fanweave.golden.dops.kernel.timing import CompiledTiming, device_lists
+from fanweave.golden.dops.plan import Plan
+from fanweave.golden.dops.platforms import Platform
+from fanweave.golden.dops.schedulers.base import EXECUTORS, Pass, Scheduler
+from fanweave.golden.dops.schedulers.bifocal import Bifocal, coin_state
+from fanweave.golden.dops.schedulers.lists import Heft
+from fanweave.golden.dops.schedulers.static import Static
+
+__all__ = ["CompiledBifocal", "CompiledHeft", "CompiledStatic", "compiled_twin"]
+
+
+def _finish(timing: CompiledTiming, order: np.ndarray, done: int) -> Plan:
+    timing.check_placed(done == len(order), int(order[min(done, len(order) - 1)]))
+    return Plan(tuple(order.tolist()), tuple(timing.place))
+
+
+class CompiledStatic(Static):
+    """See `Static`."""
+
+    def place(self, work: Pass) -> Plan:
+        """Take operators as they become ready."""
+        timing = cast(CompiledTiming, work.timing)
+        order = np.empty(len(work.devices), np.int32)
+        done = passes.first_come(*timing.arguments, *device_lists(work.devices), order)
+        return _finish(timing, order, done)
+
+
+class CompiledHeft(Heft):
+    """See `Heft`."""
+
+    def place(self, work: Pass) -> Plan:
+        """Earliest finish in the order of upward ranks."""
+        timing = cast(CompiledTiming, work.timing)
+        lists = device_lists(work.devices)
+        shape, costs, machine, _ = timing.arguments
+        ranks = passes.upward_ranks(shape, costs, machine, *lists)
+        order = np.empty(len(work.devices), np.int32)
+        bonus = np.zeros((len(order), len(machine.available)), np.int64)
+        done = passes.list_schedule(*timing.arguments, *lists, ranks, bonus, order)
+        return _finish(timing, order, done)
+
+
+class CompiledBifocal(Bifocal):
+    """See `Bifocal`."""
+
+    def start(self, flat: FlatGraph, platform: Platform) -> None:
+        """Throw the coins from the seed again, forget all hints."""
+        operators, types = len(flat.graph.operators), [platform.indices(k) for k in EXECUTORS]
+        longest = max(len(indices) for indices in types)
+        self._type_devices = np.array(
+            [indices + [-1] * (longest - len(indices)) for indices in types if indices], np.int32
+        )
+        self._type_of = np.array(
+            [EXECUTORS.index(d.type) if d.type in EXECUTORS else -1 for d in platform.devices],
+            np.int32,
+        )
+        self._executor_count = sum(len(indices) for indices in types)
+        self._coin = np.array([coin_state(self.seed)], np.int64)
+        self._hint = np.full(operators, -1, np.int32)
+        self._hint_order = np.zeros(operators + 8, np.int32)
+        self._hint_count = np.zeros(1, np.int64)
+        self._last_type = np.full(len(flat.graph.weights), -1, np.int32)
+        settings = self.parameters
+        self._settings = np.array(
+            [
+                settings.horizon,
+                settings.gamma,
+                settings.consistency,
+                settings.hints,
+                settings.reuse,
+                settings.amortise,
+                settings.least_reuse,
+                settings.reuse_probability,
+            ],
+            np.int64,
+        )
+
+    def place(self, work: Pass) -> Plan:
+        """Commit the operator of the least score until all are placed."""
+        timing = cast(CompiledTiming, work.timing)
+        if self.parameters.memory == "pass":
+            self._hint[:] = -1
+            self._hint_count[0] = 0
+            self._last_type[:] = -1
+        lists = device_lists(work.devices)
+        shape, costs, machine, _ = timing.arguments
+        ranks = passes.upward_ranks(shape, costs, machine, *lists)
+        order = np.empty(len(work.devices), np.int32)
+        done = passes.bifocal(
+            *timing.arguments,
+            *lists,
+            order,
+            ranks,
+            self._settings,
+            work.phase == "prefill",
+            max(1, work.tokens - work.token),
+            self._type_of,
+            self._type_devices,
+            self._can_hold_all(timing),
+            self._executor_count,
+            self._hint,
+            self._hint_order,
+            self._hint_count,
+            self._last_type,
+            self._coin,
+        )
+        return _finish(timing, order, done)
+
+    def _can_hold_all(self, timing: CompiledTiming) -> np.ndarray:
+        total = int(timing.costs.weight[timing.weight_class].sum())
+        pims = len(timing.platform.indices("pim"))
+        return np.array(
+            [
+                device.type in EXECUTORS
+                and limit >= -(-total // (pims if device.type == "pim" else 1))
+                for device, limit in zip(
+                    timing.platform.devices, timing.machine.limit.tolist(), strict=True
+                )
+            ],
+            np.bool_,
+        )
+
+
+def compiled_twin(scheduler: Scheduler) -> Scheduler | None:
+    """The compiled counterpart of a scheduler; None if it has none."""
+    if type(scheduler) is Static:
+        return CompiledStatic(scheduler.name)
+    if type(scheduler) is Heft:
+        return CompiledHeft()
+    if type(scheduler) is Bifocal:
+        return CompiledBifocal(scheduler.parameters, seed=scheduler.seed)
+    return None

@@ -1,0 +1,154 @@
+"""The compiled machine behind the interface of the plain one."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fanweave.golden.dops.costs.tables import FOREVER, StepCosts
+from fanweave.golden.dops.flat import FlatGraph
+from fanweave.golden.dops.kernel import machine as compiled
+from fanweave.golden.dops.kernel.passes import replay
+from fanweave.golden.dops.passlog import PassLog
+from fanweave.golden.dops.plan import Plan
+from fanweave.golden.dops.platforms import Platform
+
+__all__ = ["CompiledTiming", "device_lists"]
+
+
+class CompiledTiming:
+    """See `fanweave.golden.dops.timing.Timing`.
+
+    Parameters
+    ----------
+    flat : FlatGraph
+    platform : Platform
+        Without a star.
+    limits, reserved : sequence of int
+        Bytes of each device, and of them for keys and values.
+    local_history : bool[d]
+    layouts : sequence of int
+    """
+
+    def __init__(
+        self,
+        flat: FlatGraph,
+        platform: Platform,
+        limits: Sequence[int],
+        reserved: Sequence[int],
+        *,
+        local_history: np.ndarray,
+        layouts: Sequence[int],
+    ) -> None:
+        self.flat, self.platform = flat, platform
+        self.layouts = list(layouts)
+        self._reserved = np.array(reserved, np.int64)
+        devices, operators = len(platform.devices), len(flat.graph.operators)
+        weights, edges = len(flat.graph.weights), len(flat.pred)
+        self.shape = compiled.shape_of(
+            flat, platform.indices("npu"), devices, local_history, platform.host
+        )
+        self.weight_class = np.array(flat.graph.weight_class, np.int32)
+        head = np.full((devices, weights + 1), weights, np.int32)
+        # Each operator loads at most one weight, spills once and reads its history over a link
+        # once; each edge is moved at most twice.
+        messages = 2 * edges + 4 * operators
+        self.machine = compiled.Machine(
+            available=np.zeros(devices, np.int64),
+            link_end=np.zeros((devices, devices), np.int64),
+            limit=np.array(limits, np.int64) - np.array(reserved, np.int64),
+            activations=np.zeros(devices, np.int64),
+            weights=np.zeros(devices, np.int64),
+            present=np.zeros((devices, weights), np.bool_),
+            after=head,
+            before=head.copy(),
+            layouts=np.array(layouts, np.int64),
+            loads=np.zeros((weights, devices), np.int64),
+            start=np.zeros(operators, np.int64),
+            finish=np.zeros(operators, np.int64),
+            place=np.full(operators, -1, np.int32),
+            kept=np.zeros(operators, np.bool_),
+            stored=np.full(operators, -1, np.int64),
+            waiting=np.zeros(operators, np.int32),
+            copies=np.zeros(operators, np.int64),
+            peak=np.zeros(devices, np.int64),
+            counts=np.zeros(3, np.int64),
+            messages=np.zeros((messages, 6), np.int64),
+            reads=np.zeros((operators, 4), np.int64),
+        )
+
+    def begin(self, costs: StepCosts, *, spill_everything: bool = False) -> None:
+        """Start a pass."""
+        self.costs = compiled.costs_of(costs)
+        compiled.begin(self.shape, self.machine, spill_everything)
+
+    @property
+    def arguments(self) -> tuple[compiled.Shape, compiled.Costs, compiled.Machine, np.ndarray]:
+        """What every compiled function takes first."""
+        return self.shape, self.costs, self.machine, self.weight_class
+
+    @property
+    def available(self) -> list[int]:
+        """When each device is free."""
+        return self.machine.available.tolist()
+
+    @property
+    def place(self) -> list[int]:
+        """Device of each operator of this pass."""
+        return self.machine.place.tolist()
+
+    def probe(self, operator: int, device: int) -> int:
+        """When an operator would finish on a device."""
+        return int(compiled.probe(*self.arguments, operator, device))
+
+    def commit(self, operator: int, device: int) -> tuple[int, int]:
+        """Run an operator on a device; return start and finish."""
+        finish = int(compiled.commit(*self.arguments, operator, device))
+        self.check_placed(finish < FOREVER, operator)
+        return int(self.machine.start[operator]), finish
+
+    def check_placed(self, good: bool, operator: int) -> None:
+        """Complain of an operator that could not run."""
+        if not good:
+            name = self.flat.graph.operators[operator].name
+            raise ValueError(f"operator {name} can run on none of its devices")
+
+    def resident(self, weight: int, device: int) -> bool:
+        """Whether a weight is in a device's memory."""
+        return bool(self.machine.present[device, weight])
+
+    def room(self, device: int) -> int:
+        """Bytes of a device's memory for activations and weights."""
+        return int(self.machine.limit[device])
+
+    def replay(self, plan: Plan) -> None:
+        """Commit a plan again."""
+        order = np.array(plan.order, np.int32)
+        done = replay(*self.arguments, order, np.array(plan.devices, np.int32))
+        self.check_placed(done == len(order), int(order[min(done, len(order) - 1)]))
+
+    def makespan(self) -> int:
+        """End of the pass so far."""
+        return int(self.machine.finish.max())
+
+    def load_counts(self) -> np.ndarray:
+        """How often each weight was loaded onto each device."""
+        return self.machine.loads
+
+    def log(self) -> PassLog:
+        """What happened in the pass; valid until the next one begins."""
+        state = self.machine
+        return PassLog(
+            start=state.start,
+            finish=state.finish,
+            place=state.place,
+            copies=state.copies,
+            messages=state.messages[: state.counts[0]],
+            reads=state.reads[: state.counts[1]],
+            used=state.peak + self._reserved,
+        )
+
+
+def device_lists(devices: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
+    """Lay lists of devices out as arrays."""
+    starts = np.cumsum([0, *(len(items) for items in devices)], dtype=np.int32)
+    return starts, np.array([d for items in devices for d in items], np.int32)
