@@ -58,6 +58,13 @@ def test_every_rule_is_there_and_names_are_unique():
     assert sum(case.rule is not None for case in CASES) > 150
 
 
+def test_paths_that_are_too_many():
+    case = next(case for case in CASES if case.name == "loop: a hundred turns")
+    with pytest.raises(VerificationError, match="50 instructions were followed") as refused:
+        verify(case.program, MAPS, context=case.context, budget=1_000, max_steps=50)
+    assert refused.value.rule is Rule.COMPLEXITY
+
+
 @pytest.fixture(scope="module")
 def linux():
     if reason := why_unavailable():
