@@ -54,6 +54,12 @@ class ProgramChecker(wiring.Component):
         In one cycle: the check has ended, with what is wrong and where, or slot 0. The first walk
         comes first, and in a walk the lowest slot.
 
+    Attributes
+    ----------
+    at, walking, fetched : Signal
+        Cycles since a walk began; which walk it is, a bit for each; and whether `read_word` is a
+        slot of the program, and which. For proofs.
+
     Raises
     ------
     ValueError
@@ -67,6 +73,9 @@ class ProgramChecker(wiring.Component):
             raise ValueError(f"maps = {maps} must be from 0 to {MAPS}")
         self.slots = slots
         self.maps = maps
+        self.at = Signal(LENGTH_BITS)
+        self.walking = Signal(2)
+        self.fetched = Signal(data.StructLayout(_STAGE))
         super().__init__(
             {
                 "start": In(1),
@@ -83,14 +92,11 @@ class ProgramChecker(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        self._at = Signal(LENGTH_BITS)  # slots read so far, and some cycles more
-        self._walking = Signal(2)  # the first walk, the second walk
-        self._fetched = Signal(data.StructLayout(_STAGE))
-        m.d.comb += self.read_slot.eq(self.base + self._at)
+        m.d.comb += self.read_slot.eq(self.base + self.at)
         # What is on its way at the end of a check is dropped, or the next one would see it.
         m.d.sync += [
-            self._fetched.valid.eq(self._walking.any() & (self._at < self.length) & ~self.done),
-            self._fetched.slot.eq(self._at),
+            self.fetched.valid.eq(self.walking.any() & (self.at < self.length) & ~self.done),
+            self.fetched.slot.eq(self.at),
         ]
         decoded = self._decode(m)
         self._judge(m, decoded)
@@ -101,7 +107,7 @@ class ProgramChecker(wiring.Component):
         """Whether the word that was read is right by itself, and where it leads."""
         m.submodules.decoder = decoder = Decoder()
         word, controls = decoder.word, decoder.controls
-        fetched = self._fetched
+        fetched = self.fetched
         self._second = second = Signal()  # the word is the second slot of a wide load
         self._without_high = Signal()  # which must be zero altogether
         last = Signal()
@@ -181,10 +187,10 @@ class ProgramChecker(wiring.Component):
         self._note, self._recall = seconds.write_port(), seconds.read_port()
         leads = Signal(data.StructLayout(_STAGE))
         outside = Signal()
-        first, second = self._walking
+        first, second = self.walking
         m.d.comb += [
-            self._note.en.eq(first & self._fetched.valid),
-            self._note.addr.eq(self._fetched.slot),
+            self._note.en.eq(first & self.fetched.valid),
+            self._note.addr.eq(self.fetched.slot),
             self._note.data.eq(self._second),
             self._recall.en.eq(1),
             self._recall.addr.eq(decoded.target.as_unsigned()),
@@ -202,20 +208,20 @@ class ProgramChecker(wiring.Component):
             m.d.comb += [self.fault.eq(LoadCause.TARGET_OUTSIDE), self.slot.eq(decoded.slot)]
 
     def _control(self, m: Module) -> None:
-        first, second = self._walking
+        first, second = self.walking
         wrong = Signal()
         through = Signal()
         m.d.comb += [
-            self.busy.eq(self._walking.any()),
+            self.busy.eq(self.walking.any()),
             wrong.eq(self.fault != LoadCause.NONE),
             # The last slot is being judged.
-            through.eq(self._at == self.length - 1 + Mux(second, _SECOND_LATENCY, _FIRST_LATENCY)),
+            through.eq(self.at == self.length - 1 + Mux(second, _SECOND_LATENCY, _FIRST_LATENCY)),
             self.done.eq(wrong | (second & through)),
         ]
-        m.d.sync += self._at.eq(self._at + 1)
+        m.d.sync += self.at.eq(self.at + 1)
         with m.If(self.done):
-            m.d.sync += self._walking.eq(0)
+            m.d.sync += self.walking.eq(0)
         with m.Elif(first & through):
-            m.d.sync += [self._walking.eq(0b10), self._at.eq(0)]
+            m.d.sync += [self.walking.eq(0b10), self.at.eq(0)]
         with m.Elif(self.start):
-            m.d.sync += [self._walking.eq(0b01), self._at.eq(0)]
+            m.d.sync += [self.walking.eq(0b01), self.at.eq(0)]

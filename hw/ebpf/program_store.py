@@ -163,14 +163,14 @@ class ProgramStore(wiring.Component):
     # Writing and reading
 
     def _protected(self, slot: Value) -> Value:
-        """Whether a slot belongs to a committed image or to the one under check."""
+        """Whether a slot is none, or belongs to a committed image or to the one under check."""
         request = self._request
         within = [
             self._loaded[image] & (slot >= self._base[image]) & (slot < self._limit[image])
             for image in range(self.images)
         ]
         checked = self._checking & (slot >= request.base) & (slot < self._end)
-        return Cat(within, checked).any()
+        return Cat(within, checked, slot >= self.slots).any()
 
     def _memory(self, m: Module) -> None:
         """Two banks, so that two slots can be read at once; a read port for each reader."""
@@ -180,7 +180,7 @@ class ProgramStore(wiring.Component):
         self._banks, fetched, read = [], [], []
         m.d.comb += [
             self.write.ready.eq(1),
-            drops.eq(self._protected(write.slot) | (write.slot >= self.slots)),
+            drops.eq(self._protected(write.slot)),
         ]
         m.d.sync += self.refused.eq(self.write.valid & drops)
         for odd in (0, 1):
@@ -245,7 +245,7 @@ class ProgramStore(wiring.Component):
             self.committed.payload.fault.eq(result.fault),
             self.committed.payload.slot.eq(result.slot),
         ]
-        with m.FSM(name="loader"):
+        with m.FSM(name="loader") as self._loader:
             with m.State("IDLE"):
                 m.d.comb += self.commit.ready.eq(1)
                 with m.If(self.commit.valid):
@@ -282,23 +282,33 @@ class ProgramStore(wiring.Component):
 
     # Releasing and binding
 
-    def _held(self, image: Value) -> Value:
-        """Whether a program is bound to an image, is being bound to it, or somebody uses it."""
-        number = image[: self._image_bits]
-        bound = [
-            self._bound[program] & (self._image_of[program] == number)
+    def _is_bound(self, image: Value) -> Value:
+        """Whether a program stands for an image."""
+        return Cat(
+            self._bound[program] & (self._image_of[program] == image)
             for program in range(self.programs)
-        ]
+        ).any()
+
+    def _is_being_bound(self, image: Value) -> Value:
+        """Whether a program will stand for an image from the next cycle on."""
         bind = self.bind.payload
-        binding = self.bind.valid & bind.valid & (bind.image == image)
-        return Cat(bound, binding).any() | self.in_use.bit_select(number, 1)
+        return self.bind.valid & bind.valid & (bind.image == image)
+
+    def _is_used(self, image: Value) -> Value:
+        """Whether somebody runs an image."""
+        return self.in_use.bit_select(image[: self._image_bits], 1)
 
     def _releases(self, m: Module) -> None:
         image = self.release.payload.image
         may = Signal()
         m.d.comb += [
             self.release.ready.eq(1),
-            may.eq(self._is_loaded(image) & ~self._held(image)),
+            may.eq(
+                self._is_loaded(image)
+                & ~self._is_bound(image)
+                & ~self._is_being_bound(image)
+                & ~self._is_used(image)
+            ),
         ]
         m.d.sync += [
             self.released.eq(self.release.valid & may),

@@ -11,6 +11,7 @@ from fanweave.golden.isa.ebpf_machine import CALL_FRAMES, FRAME_BYTES, Region
 __all__ = ["RegisterFile"]
 
 _SAVED = range(6, 10)  # r6 to r9: a window a frame
+_ARGUMENTS = range(1, 6)  # r1 to r5: all of a thread's at once, for helpers
 
 
 class RegisterFile(wiring.Component):
@@ -32,6 +33,8 @@ class RegisterFile(wiring.Component):
         Values of two registers and of r0, a cycle later.
     length : In(16)
         What r2 is at the start; with the values, not with the numbers.
+    arguments_thread : In; arguments_length : In(16); arguments : array of Out(64)
+        r1 to r5 of a thread, a cycle later; the length is that of the same thread, then.
     write_enable, write_thread, write_frame, write_register, write_data : In
     start_enable, start_thread : In
         An event begins: nothing is written yet.
@@ -54,6 +57,9 @@ class RegisterFile(wiring.Component):
                 "dst": Out(64),
                 "src": Out(64),
                 "r0": Out(64),
+                "arguments_thread": In(thread),
+                "arguments_length": In(16),
+                "arguments": Out(64).array(len(_ARGUMENTS)),
                 "write_enable": In(1),
                 "write_thread": In(thread),
                 "write_frame": In(frame),
@@ -97,6 +103,7 @@ class RegisterFile(wiring.Component):
             with m.If(~known & (asked == 2)):
                 m.d.comb += value.eq(self.length)
 
+        self._arguments(m, by_thread)
         write = storage.write_port()
         write_frame = self._frame(self.write_register, self.write_frame)
         m.d.comb += [
@@ -114,6 +121,23 @@ class RegisterFile(wiring.Component):
                 with m.If(self.start_enable & (self.start_thread == t)):
                     m.d.sync += mask.eq(0)
         return m
+
+    def _arguments(self, m: Module, by_thread: Array) -> None:
+        """A copy of r1 to r5, each in a memory of its own."""
+        for number, value in zip(_ARGUMENTS, self.arguments, strict=True):
+            m.submodules[f"r{number}"] = memory = Memory(shape=64, depth=self.threads, init=[])
+            read, write = memory.read_port(), memory.write_port()
+            known = Signal(name=f"r{number}_known")
+            start = {1: Const(Region.CONTEXT), 2: self.arguments_length}.get(number, Const(0))
+            m.d.comb += [
+                read.en.eq(1),
+                read.addr.eq(self.arguments_thread),
+                write.addr.eq(self.write_thread),
+                write.data.eq(self.write_data),
+                write.en.eq(self.write_enable & (self.write_register == number)),
+                value.eq(Mux(known, read.data, start)),
+            ]
+            m.d.sync += known.eq(by_thread[self.arguments_thread][0][number])
 
     @staticmethod
     def _frame(number: Value | int, frame: Value) -> Value:

@@ -30,8 +30,10 @@ class ThreadMemory(wiring.Component):
     read_thread, read_offset : In; read_data : Out(64)
         Eight bytes from the offset on, a cycle later. Bytes behind the end of the part have no
         meaning.
+    copy_thread, copy_offset : In; copy_data : Out(64)
+        The same once more, for helpers.
     write_enable, write_thread, write_offset, write_size, write_data : In
-        Stores 1, 2, 4 or 8 bytes; ``write_size`` is their number. A read in the same cycle gives
+        Stores 1 to 8 bytes; ``write_size`` is their number. A read in the same cycle gives
         what was there before.
     fill_enable, fill_thread, fill_word, fill_data : In
         A second way to write whole words, for a thread that does not run.
@@ -57,6 +59,9 @@ class ThreadMemory(wiring.Component):
                 "read_thread": In(thread),
                 "read_offset": In(range(size)),
                 "read_data": Out(64),
+                "copy_thread": In(thread),
+                "copy_offset": In(range(size)),
+                "copy_data": Out(64),
                 "write_enable": In(1),
                 "write_thread": In(thread),
                 "write_offset": In(range(size)),
@@ -75,10 +80,6 @@ class ThreadMemory(wiring.Component):
         m = Module()
         rows = self.size // (2 * _WORD_BYTES)
         row_bits = ceil_log2(rows)
-        within = Signal(3)
-        odd_first = Signal()
-        m.d.sync += [within.eq(self.read_offset[:3]), odd_first.eq(self.read_offset[3])]
-
         mask = Signal(16)
         data = Signal(128)
         enables = Signal(16)
@@ -89,19 +90,20 @@ class ThreadMemory(wiring.Component):
             data.eq((self.write_data << Cat(Const(0, 3), shift)) & bytes_written),
             enables.eq(mask),
         ]
-        kept = self._track(m, mask, enables) if self.clears else [Const(1), Const(1)]
-        banks = []
+        self._track(m, mask, enables)
+        readers = (
+            (self.read_thread, self.read_offset, self.read_data),
+            (self.copy_thread, self.copy_offset, self.copy_data),
+        )
+        banks: list[list[Value]] = [[] for _ in readers]
         for odd in (0, 1):
             memory = Memory(shape=64, depth=self.threads * rows, init=[])
             m.submodules[("even", "odd")[odd]] = memory
-            read = memory.read_port()
             write = memory.write_port(granularity=8)
             fill = memory.write_port()
             # The bank that holds the first word: the other one's row is the same or the next.
             second = self.write_offset[3] != odd
             m.d.comb += [
-                read.addr.eq(self._row(self.read_offset, odd, self.read_thread, row_bits)),
-                read.en.eq(1),
                 write.addr.eq(self._row(self.write_offset, odd, self.write_thread, row_bits)),
                 write.data.eq(Mux(second, data[64:], data[:64])),
                 write.en.eq(Mux(self.write_enable, Mux(second, enables[8:], enables[:8]), 0)),
@@ -109,25 +111,40 @@ class ThreadMemory(wiring.Component):
                 fill.data.eq(self.fill_data),
                 fill.en.eq(self.fill_enable & (self.fill_word[0] == odd)),
             ]
-            banks.append(read.data)
-        even, odd_data = banks
-        first, second_word = Mux(odd_first, odd_data, even), Mux(odd_first, even, odd_data)
-        both = Cat(Mux(kept[0], first, 0), Mux(kept[1], second_word, 0))
-        m.d.comb += self.read_data.eq(both >> Cat(Const(0, 3), within))
+            for words, (thread, offset, _) in zip(banks, readers, strict=True):
+                read = memory.read_port()
+                m.d.comb += [
+                    read.addr.eq(self._row(offset, odd, thread, row_bits)),
+                    read.en.eq(1),
+                ]
+                words.append(read.data)
+        for words, (thread, offset, value) in zip(banks, readers, strict=True):
+            self._align(m, words, thread, offset, value)
         return m
 
-    def _track(self, m: Module, mask: Signal, enables: Signal) -> list[Signal]:
-        """Which words were written; returns whether the two that are read were."""
+    def _align(
+        self, m: Module, words: list[Value], thread: Value, offset: Value, value: Value
+    ) -> None:
+        """The eight bytes at an offset, of the words that hold them."""
+        even, odd = words
+        within, odd_first = Signal(3), Signal()
+        m.d.sync += [within.eq(offset[:3]), odd_first.eq(offset[3])]
+        ordered = Mux(odd_first, odd, even), Mux(odd_first, even, odd)
+        kept = [self._known(m, thread, offset, place) for place in (0, 1)]
+        both = Cat(Mux(known, word, 0) for known, word in zip(kept, ordered, strict=True))
+        m.d.comb += value.eq(both >> Cat(Const(0, 3), within))
+
+    def _track(self, m: Module, mask: Signal, enables: Signal) -> None:
+        """Follow which words were written; the first store to one covers all of it."""
+        if not self.clears:
+            return
         words = self.size // _WORD_BYTES
-        written = Array(Signal(words, name=f"written_{t}") for t in range(self.threads))
-        kept = []
+        self._written = written = Array(
+            Signal(words, name=f"written_{t}") for t in range(self.threads)
+        )
         for place in (0, 1):
-            read_word = (self.read_offset[3:] + place)[: ceil_log2(words)]
             write_word = (self.write_offset[3:] + place)[: ceil_log2(words)]
             touched = mask[8 * place : 8 * place + 8]
-            known = Signal(name=f"known_{place}")
-            m.d.sync += known.eq(written[self.read_thread].bit_select(read_word, 1))
-            kept.append(known)
             fresh = touched.any() & ~written[self.write_thread].bit_select(write_word, 1)
             with m.If(fresh):
                 m.d.comb += enables[8 * place : 8 * place + 8].eq(0xFF)
@@ -137,7 +154,15 @@ class ThreadMemory(wiring.Component):
         for t in range(self.threads):
             with m.If(self.clear_enable & (self.clear_thread == t)):
                 m.d.sync += written[t].eq(0)
-        return kept
+
+    def _known(self, m: Module, thread: Value, offset: Value, place: int) -> Value:
+        """Whether the first or the second word of a read was written."""
+        if not self.clears:
+            return Const(1)
+        word = (offset[3:] + place)[: ceil_log2(self.size // _WORD_BYTES)]
+        known = Signal(name=f"known_{place}")
+        m.d.sync += known.eq(self._written[thread].bit_select(word, 1))
+        return known
 
     @staticmethod
     def _row(offset: Value, odd: int, thread: Value, row_bits: int) -> Value:

@@ -102,7 +102,7 @@ class Access(data.Struct):
     """A load, a store or an atomic operation on values.
 
     All bytes from the address on to ``span`` of them must lie in one value, or in a record of the
-    event, which ``in_record`` says.
+    event, which ``in_record`` says. One that ``probes`` is checked as a store and changes nothing.
     """
 
     thread: THREAD_BITS
@@ -113,6 +113,7 @@ class Access(data.Struct):
     size: unsigned(2)
     stores: unsigned(1)
     loads: unsigned(1)
+    probes: unsigned(1)
     atomic: unsigned(1)
     atomic_operation: unsigned(8)
     source: unsigned(64)

@@ -109,9 +109,7 @@ class Work:
         m.d.comb += [
             self.prefix_slot.eq(self.slot),
             self.prefixes.key.eq(op.key),
-            self.prefixes.exact.eq(
-                op.command.as_value().matches(Command.UPDATE, Command.DELETE)
-            ),
+            self.prefixes.exact.eq(op.command.as_value().matches(Command.UPDATE, Command.DELETE)),
             self.prefixes.first_row.eq(descriptor.entry_base),
             self.prefixes.row_count.eq((descriptor.entries + lanes - 1) >> lane_bits),
             self.prefixes.row.eq(descriptor.entry_base + (self.prefix_slot >> lane_bits)),

@@ -52,9 +52,7 @@ class MapReply:
     cycles: int
 
 
-def play(
-    specs: Sequence[MapSpec], calls: Iterable[MapCall], config: EbpfConfig
-) -> list[MapReply]:
+def play(specs: Sequence[MapSpec], calls: Iterable[MapCall], config: EbpfConfig) -> list[MapReply]:
     """Create the maps and play the operations, one after the other.
 
     Raises
@@ -93,9 +91,7 @@ def play(
     return replies
 
 
-async def _call(
-    ctx: Any, unit: Any, call: MapCall, descriptors: list[dict[str, int]]
-) -> MapReply:
+async def _call(ctx: Any, unit: Any, call: MapCall, descriptors: list[dict[str, int]]) -> MapReply:
     operations, results = unit.operations[0], unit.results[0]
     ctx.set(
         operations.payload,
@@ -132,7 +128,10 @@ async def _call(
             return MapReply(
                 value=payload.value,
                 found=bool(payload.found),
-                rows=b"".join(rows.get(r, 0).to_bytes(_ROW_BYTES, "little") for r in range(max(rows, default=-1) + 1)),
+                rows=b"".join(
+                    rows.get(r, 0).to_bytes(_ROW_BYTES, "little")
+                    for r in range(max(rows, default=-1) + 1)
+                ),
                 cycles=cycle - taken_at,
             )
         await ctx.tick()
