@@ -140,5 +140,11 @@ async def _call(ctx: Any, unit: Any, call: MapCall, descriptors: list[dict[str, 
     raise FaultError(f"{call} has no result after {_CYCLES_AT_MOST} cycles")
 
 
+def _joined(rows: dict[int, int]) -> bytes:
+    """Rows in order; those that were not written are zero."""
+    count = max(rows, default=-1) + 1
+    return b"".join(rows.get(row, 0).to_bytes(_ROW_BYTES, "little") for row in range(count))
+
+
 def _fields(descriptor: int) -> dict[str, int]:
     return {field.name: field.extract(descriptor) for field in DESCRIPTOR}
