@@ -48,6 +48,7 @@ DIFFERENCES: tuple[Difference, ...] = (
             "helper: a key of which half is set",
             "helper: a value that is not set",
             "helper: bytes of a record that are not set",
+            "ways: three, and the last did not set the stack",
         ),
     ),
     Difference(
@@ -103,6 +104,7 @@ DIFFERENCES: tuple[Difference, ...] = (
             "context: the length is not looked at",
             "context: another number is looked at than the length",
             "context: the other way of the comparison",
+            "ways: the length is looked at on one of them",
             "helper: a map of which nothing is known",
             "budget: a loop of too many turns",
             "budget: one instruction too many",
