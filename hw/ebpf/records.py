@@ -49,7 +49,7 @@ class Records(wiring.Component):
     def __init__(self, *, threads: int) -> None:
         self.threads = threads
         thread = range(threads)
-        readers = {}
+        readers: dict[str, object] = {}
         for reader in ("access", "helper"):
             readers |= {
                 f"{reader}_thread": In(thread),

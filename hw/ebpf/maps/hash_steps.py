@@ -158,6 +158,6 @@ def _unlink(work: Work, previous: Value, following: Value, bucket: Value) -> Non
         ]
 
 
-def _change_order(work: Work, change: OrderChange, slot: Value) -> None:
+def _change_order(work: Work, change: OrderChange | int, slot: Value) -> None:
     order = work.order
     work.m.d.comb += [order.start.eq(1), order.change.eq(change), order.slot.eq(slot)]
