@@ -3,10 +3,10 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from fanweave.golden.dops.costs.tables import FOREVER, StepCosts
 from fanweave.golden.dops.flat import FlatGraph
+from fanweave.golden.dops.kernel.compile import compiled
 from fanweave.golden.dops.passlog import PURPOSES
 
 __all__ = ["Costs", "Machine", "Shape", "begin", "commit", "costs_of", "probe", "shape_of"]
@@ -102,7 +102,10 @@ def shape_of(flat: FlatGraph, npus: list[int], devices: int, local: np.ndarray, 
         "home",
     )
     return Shape(
-        *(getattr(flat, name) for name in names), is_npu=is_npu, local_history=local, host=host
+        **{name: getattr(flat, name) for name in names},
+        is_npu=is_npu,
+        local_history=local,
+        host=host,
     )
 
 
@@ -111,8 +114,8 @@ def costs_of(costs: StepCosts) -> Costs:
     return Costs(*(getattr(costs, name) for name in Costs._fields))
 
 
-@njit(cache=True)
-def begin(shape, machine, spill):  # type: ignore[no-untyped-def]
+@compiled
+def begin(shape, machine, spill):
     """Start a pass."""
     machine.start[:] = 0
     machine.finish[:] = 0
@@ -128,8 +131,8 @@ def begin(shape, machine, spill):  # type: ignore[no-untyped-def]
         machine.waiting[o] = shape.succ_start[o + 1] - shape.succ_start[o]
 
 
-@njit(cache=True)
-def _send(machine, purpose, operator, source, target, time, earliest, commit):  # type: ignore
+@compiled
+def _send(machine, purpose, operator, source, target, time, earliest, commit):
     start = max(machine.link_end[source, target], earliest)
     finish = start + time
     if commit:
@@ -146,8 +149,8 @@ def _send(machine, purpose, operator, source, target, time, earliest, commit):  
     return finish
 
 
-@njit(cache=True)
-def _through_host(shape, costs, machine, producer, device, commit):  # type: ignore
+@compiled
+def _through_host(shape, costs, machine, producer, device, commit):
     kind, source, host = shape.class_of[producer], machine.place[producer], shape.host
     ready = machine.stored[producer]
     if ready < 0:
@@ -160,8 +163,8 @@ def _through_host(shape, costs, machine, producer, device, commit):  # type: ign
     return _send(machine, _RELOAD, producer, host, device, time, ready, commit)
 
 
-@njit(cache=True)
-def _arrival(shape, costs, machine, producer, device, commit):  # type: ignore
+@compiled
+def _arrival(shape, costs, machine, producer, device, commit):
     if machine.copies[producer] >> device & 1:
         return machine.finish[producer]
     source = machine.place[producer]
@@ -176,16 +179,16 @@ def _arrival(shape, costs, machine, producer, device, commit):  # type: ignore
     return _through_host(shape, costs, machine, producer, device, commit)
 
 
-@njit(cache=True)
-def _ready(shape, costs, machine, operator, device, commit):  # type: ignore
+@compiled
+def _ready(shape, costs, machine, operator, device, commit):
     ready = 0
     for index in range(shape.pred_start[operator], shape.pred_start[operator + 1]):
         ready = max(ready, _arrival(shape, costs, machine, shape.pred[index], device, commit))
     return ready
 
 
-@njit(cache=True)
-def _history(shape, costs, machine, operator, device, ready, commit):  # type: ignore
+@compiled
+def _history(shape, costs, machine, operator, device, ready, commit):
     kind, home = shape.class_of[operator], shape.home[operator]
     if costs.kv_bytes[kind] == 0 or (home == device and shape.local_history[device]):
         return ready
@@ -208,15 +211,15 @@ def _history(shape, costs, machine, operator, device, ready, commit):  # type: i
     return _send(machine, _HISTORY, operator, home, device, time, earliest, commit)
 
 
-@njit(cache=True)
-def _unlink(machine, device, weight):  # type: ignore
+@compiled
+def _unlink(machine, device, weight):
     last, following = machine.before[device, weight], machine.after[device, weight]
     machine.after[device, last] = following
     machine.before[device, following] = last
 
 
-@njit(cache=True)
-def _append(machine, device, weight):  # type: ignore
+@compiled
+def _append(machine, device, weight):
     head = machine.present.shape[1]
     last = machine.before[device, head]
     machine.after[device, last] = weight
@@ -225,8 +228,8 @@ def _append(machine, device, weight):  # type: ignore
     machine.before[device, head] = weight
 
 
-@njit(cache=True)
-def _free(shape, costs, machine, device, excess, weight_class):  # type: ignore
+@compiled
+def _free(shape, costs, machine, device, excess, weight_class):
     head = machine.present.shape[1]
     while excess > 0:
         oldest = machine.after[device, head]
@@ -237,8 +240,8 @@ def _free(shape, costs, machine, device, excess, weight_class):  # type: ignore
         excess -= size
 
 
-@njit(cache=True)
-def _service(shape, costs, machine, weight_class, operator, device, start, commit):  # type: ignore
+@compiled
+def _service(shape, costs, machine, weight_class, operator, device, start, commit):
     kind, weight = shape.class_of[operator], shape.weight_of[operator]
     if weight < 0:
         return costs.compute[0, kind, device]
@@ -265,14 +268,14 @@ def _service(shape, costs, machine, weight_class, operator, device, start, commi
     return earliest - start + costs.cold[layout, kind, device]
 
 
-@njit(cache=True)
-def _note_peak(machine, device):  # type: ignore
+@compiled
+def _note_peak(machine, device):
     used = machine.activations[device] + machine.weights[device]
     machine.peak[device] = max(machine.peak[device], used)
 
 
-@njit(cache=True)
-def _keep(shape, costs, machine, weight_class, operator, device):  # type: ignore
+@compiled
+def _keep(shape, costs, machine, weight_class, operator, device):
     kind = shape.class_of[operator]
     if not (machine.counts[2] and shape.is_npu[device]):
         held = costs.held[kind]
@@ -291,8 +294,8 @@ def _keep(shape, costs, machine, weight_class, operator, device):  # type: ignor
     )
 
 
-@njit(cache=True)
-def _all_reduce(shape, costs, machine, operator, commit):  # type: ignore
+@compiled
+def _all_reduce(shape, costs, machine, operator, commit):
     devices = len(machine.available)
     since = np.full(devices, -1, np.int64)
     for index in range(shape.pred_start[operator], shape.pred_start[operator + 1]):
@@ -328,8 +331,8 @@ def _all_reduce(shape, costs, machine, operator, commit):  # type: ignore
     return start, finish
 
 
-@njit(cache=True)
-def _run(shape, costs, machine, weight_class, operator, device, commit):  # type: ignore
+@compiled
+def _run(shape, costs, machine, weight_class, operator, device, commit):
     if shape.collective[operator]:
         return _all_reduce(shape, costs, machine, operator, commit)
     ready = _ready(shape, costs, machine, operator, device, commit)
@@ -357,14 +360,14 @@ def _run(shape, costs, machine, weight_class, operator, device, commit):  # type
     return start, finish
 
 
-@njit(cache=True)
-def probe(shape, costs, machine, weight_class, operator, device):  # type: ignore
+@compiled
+def probe(shape, costs, machine, weight_class, operator, device):
     """When an operator would finish on a device; FOREVER if it cannot run there."""
     return _run(shape, costs, machine, weight_class, operator, device, False)[1]
 
 
-@njit(cache=True)
-def commit(shape, costs, machine, weight_class, operator, device):  # type: ignore
+@compiled
+def commit(shape, costs, machine, weight_class, operator, device):
     """Run an operator on a device; return its finish."""
     start, finish = _run(shape, costs, machine, weight_class, operator, device, True)
     machine.start[operator] = start

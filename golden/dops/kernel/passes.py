@@ -1,9 +1,9 @@
 """Compiled counterparts of the schedulers."""
 
 import numpy as np
-from numba import njit
 
 from fanweave.golden.dops.costs.tables import FOREVER
+from fanweave.golden.dops.kernel.compile import compiled
 from fanweave.golden.dops.kernel.machine import commit, probe
 
 __all__ = ["bifocal", "first_come", "list_schedule", "replay", "upward_ranks"]
@@ -13,8 +13,8 @@ _TIE = 1000
 _LONGEST = 6
 
 
-@njit(cache=True)
-def replay(shape, costs, machine, weight_class, order, devices):  # type: ignore
+@compiled
+def replay(shape, costs, machine, weight_class, order, devices):
     """Commit operators in an order to their devices; return how many could run."""
     for index in range(len(order)):
         operator = order[index]
@@ -23,8 +23,8 @@ def replay(shape, costs, machine, weight_class, order, devices):  # type: ignore
     return len(order)
 
 
-@njit(cache=True)
-def _unlock(shape, waiting, operator, ready, count):  # type: ignore
+@compiled
+def _unlock(shape, waiting, operator, ready, count):
     """Append the consumers that have become ready, in topological order."""
     begin = count
     for index in range(shape.succ_start[operator], shape.succ_start[operator + 1]):
@@ -40,8 +40,8 @@ def _unlock(shape, waiting, operator, ready, count):  # type: ignore
     return count
 
 
-@njit(cache=True)
-def _start(shape, ready):  # type: ignore
+@compiled
+def _start(shape, ready):
     """Fill the operators that wait for nothing in topological order; return counters."""
     operators = len(shape.class_of)
     waiting = np.empty(operators, np.int32)
@@ -50,15 +50,15 @@ def _start(shape, ready):  # type: ignore
         waiting[operator] = shape.pred_start[operator + 1] - shape.pred_start[operator]
         at[shape.position[operator]] = operator
     count = 0
-    for operator in at:
-        if waiting[operator] == 0:
-            ready[count] = operator
+    for first in at:
+        if waiting[first] == 0:
+            ready[count] = first
             count += 1
     return waiting, count
 
 
-@njit(cache=True)
-def first_come(shape, costs, machine, weight_class, device_start, device_list, order):  # type: ignore
+@compiled
+def first_come(shape, costs, machine, weight_class, device_start, device_list, order):
     """Least busy device for each operator as it becomes ready."""
     ready = order
     waiting, count = _start(shape, ready)
@@ -76,8 +76,8 @@ def first_come(shape, costs, machine, weight_class, device_start, device_list, o
     return head
 
 
-@njit(cache=True)
-def list_schedule(  # type: ignore
+@compiled
+def list_schedule(
     shape, costs, machine, weight_class, device_start, device_list, priority, bonus, order
 ):
     """Ready operator of the highest priority to the device of the least finish plus bonus."""
@@ -111,8 +111,8 @@ def list_schedule(  # type: ignore
     return placed
 
 
-@njit(cache=True)
-def upward_ranks(shape, costs, machine, device_start, device_list):  # type: ignore
+@compiled
+def upward_ranks(shape, costs, machine, device_start, device_list):
     """Longest mean time from the start of each operator to the end of the graph."""
     operators = len(shape.class_of)
     at = np.empty(operators, np.int32)
@@ -146,8 +146,8 @@ def upward_ranks(shape, costs, machine, device_start, device_list):  # type: ign
     return ranks
 
 
-@njit(cache=True)
-def _coin(coins):  # type: ignore
+@compiled
+def _coin(coins):
     """Next coin of a 32-bit xorshift generator."""
     state = coins[0]
     state ^= state << 13 & 0xFFFFFFFF
@@ -157,16 +157,16 @@ def _coin(coins):  # type: ignore
     return state & 1
 
 
-@njit(cache=True)
-def _may_run(device_start, device_list, operator, device):  # type: ignore
+@compiled
+def _may_run(device_start, device_list, operator, device):
     for index in range(device_start[operator], device_start[operator + 1]):
         if device_list[index] == device:
             return True
     return False
 
 
-@njit(cache=True)
-def _chain(shape, costs, ranks, operator, horizon, chain, edges):  # type: ignore
+@compiled
+def _chain(shape, costs, ranks, operator, horizon, chain, edges):
     """Fill an operator and its consumers along the heaviest edges; return how many."""
     chain[0] = operator
     count = 1
@@ -189,10 +189,8 @@ def _chain(shape, costs, ranks, operator, horizon, chain, edges):  # type: ignor
     return count
 
 
-@njit(cache=True)
-def _chain_end(  # type: ignore
-    shape, costs, machine, chain, edges, devices, count, finish, hint, consistency
-):
+@compiled
+def _chain_end(shape, costs, machine, chain, edges, devices, count, finish, hint, consistency):
     """End of a chain without contention, with the price of leaving remembered devices."""
     free = np.empty(count, np.int64)
     free[0] = max(machine.available[devices[0]], finish)
@@ -225,8 +223,8 @@ def _chain_end(  # type: ignore
     return finish + penalty
 
 
-@njit(cache=True)
-def _look_ahead(  # type: ignore
+@compiled
+def _look_ahead(
     shape,
     costs,
     machine,
@@ -278,8 +276,8 @@ def _look_ahead(  # type: ignore
     return best
 
 
-@njit(cache=True)
-def _biases(  # type: ignore
+@compiled
+def _biases(
     shape,
     costs,
     machine,
@@ -319,8 +317,8 @@ def _biases(  # type: ignore
     return bias
 
 
-@njit(cache=True)
-def bifocal(  # type: ignore
+@compiled
+def bifocal(
     shape,
     costs,
     machine,
@@ -473,8 +471,8 @@ def bifocal(  # type: ignore
     return placed
 
 
-@njit(cache=True)
-def _insert(shape, waiting, operator, ready, count):  # type: ignore
+@compiled
+def _insert(shape, waiting, operator, ready, count):
     """Put the consumers that have become ready in their topological places."""
     for index in range(shape.succ_start[operator], shape.succ_start[operator + 1]):
         consumer = shape.succ[index]
@@ -489,16 +487,16 @@ def _insert(shape, waiting, operator, ready, count):  # type: ignore
     return count
 
 
-@njit(cache=True)
-def _forget(hint, hint_order, hint_count, at):  # type: ignore
+@compiled
+def _forget(hint, hint_order, hint_count, at):
     hint[hint_order[at]] = -1
     for index in range(at, hint_count[0] - 1):
         hint_order[index] = hint_order[index + 1]
     hint_count[0] -= 1
 
 
-@njit(cache=True)
-def _remember(  # type: ignore
+@compiled
+def _remember(
     shape,
     machine,
     operator,

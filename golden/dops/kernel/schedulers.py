@@ -63,7 +63,7 @@ class CompiledBifocal(Bifocal):
             np.int32,
         )
         self._executor_count = sum(len(indices) for indices in types)
-        self._coin = np.array([coin_state(self.seed)], np.int64)
+        self._coin_states = np.array([coin_state(self.seed)], np.int64)
         self._hint = np.full(operators, -1, np.int32)
         self._hint_order = np.zeros(operators + 8, np.int32)
         self._hint_count = np.zeros(1, np.int64)
@@ -110,7 +110,7 @@ class CompiledBifocal(Bifocal):
             self._hint_order,
             self._hint_count,
             self._last_type,
-            self._coin,
+            self._coin_states,
         )
         return _finish(timing, order, done)
 

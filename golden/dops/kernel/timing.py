@@ -40,7 +40,7 @@ class CompiledTiming:
         layouts: Sequence[int],
     ) -> None:
         self.flat, self.platform = flat, platform
-        self.layouts = list(layouts)
+        self.layouts: Sequence[int] = list(layouts)
         self._reserved = np.array(reserved, np.int64)
         devices, operators = len(platform.devices), len(flat.graph.operators)
         weights, edges = len(flat.graph.weights), len(flat.pred)
