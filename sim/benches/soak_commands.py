@@ -16,6 +16,7 @@ __all__ = ["SOAKS", "rounds_of", "soak"]
 SOAKS = {
     "ebpf": "fanweave.sim.benches.ebpf.lockstep:play",
     "ebpf-linux": "fanweave.sim.benches.ebpf.linux:play",
+    "ebpf-loader": "fanweave.sw.ebpf.object.fuzz:play",
     "ventaglio": "fanweave.sim.benches.ventaglio.soak:play",
 }
 

@@ -122,7 +122,9 @@ def file_report(elf: Elf) -> Iterator[str]:
 
 def _type_lines(btf: Btf) -> Iterator[str]:
     for found in btf.types[1:]:
-        text = f"  [{found.number}] {found.kind.name} {btf.describe(found.number)}"
+        own = found.kind in (Kind.VAR, Kind.FUNC, Kind.DATASEC)
+        name = found.name if own else btf.describe(found.number)
+        text = f"  [{found.number}] {found.kind.name} {name}"
         if found.kind in (Kind.INT, Kind.FLOAT, Kind.STRUCT, Kind.UNION, Kind.ENUM, Kind.ENUM64):
             text += f", {found.size} bytes"
         if found.kind in (Kind.TYPEDEF, Kind.VAR, Kind.FUNC):
