@@ -173,6 +173,27 @@ CASES: tuple[Case, ...] = (
         rule=Rule.CONTEXT_BOUNDS,
     ),
     Case(
+        name="ways: a limit of a copy that is another on the other way",
+        text=f"""
+            r3 = *(u8 *)(r1 + 0)
+            r5 = *(u64 *)(r1 + 8)
+            r6 = r5
+            r4 = 100
+            {_FILL}
+            if r3 > 5 goto next
+            r4 = 7
+        next:
+            if r6 > r4 goto end
+            r1 += r5
+            r0 = *(u8 *)(r1 + 56)
+            exit
+        end:
+            r0 = 0
+            exit
+        """,
+        rule=Rule.CONTEXT_BOUNDS,
+    ),
+    Case(
         name="ways: the length is looked at on one of them",
         text=f"""
             {_FILL}
