@@ -197,7 +197,8 @@ class Btf:
             found = self.types[number]
             word = _WORDS.get(found.kind, "")
             if found.kind in (BtfKind.PTR, BtfKind.CONST, BtfKind.VOLATILE, BtfKind.RESTRICT):
-                after = f"{word}{' ' if after and after[0].isalpha() else ''}{after}"
+                apart = after[:1].isalpha() or (after.startswith("(") and word != "*")
+                after = f"{word} {after}" if apart else word + after
                 number = found.type
             elif found.kind is BtfKind.ARRAY:
                 after = f"({after})" if after.startswith("*") else after
