@@ -45,7 +45,8 @@ def test_names_as_in_c():
     assert made.describe(7) == "struct page"
     assert made.describe(9) == "struct page *"
     assert made.describe(16) == "enum wide"
-    assert made.describe(11) == "type 11, which refers to itself"
+    assert made.describe(11) == "loop"
+    assert made.describe(13) == "type 13, which refers to itself"
     assert made.describe(99) == "type 99, which does not exist"
 
 

@@ -127,7 +127,7 @@ def test_a_section_has_one_table_of_relocations(sample, patch_section):
 
 @pytest.mark.parametrize("length", [0, 3, 4, 40, 63, 64, 500, 2000])
 def test_files_that_are_cut_off(sample, length):
-    with pytest.raises(InputError, match="^file, "):
+    with pytest.raises(InputError, match=r"^file, "):
         read_elf(sample("event")[:length], "file")
 
 
