@@ -11,7 +11,11 @@ from fanweave.golden.dops.passlog import PURPOSES
 
 __all__ = ["Costs", "Machine", "Shape", "begin", "commit", "costs_of", "probe", "shape_of"]
 
-_STORE, _RELOAD, _MOVE, _HISTORY, _WEIGHTS, _SPILL = range(PURPOSES.index("spill") + 1)
+# NumPy's constants, because Numba compiles a function again for every Python constant.
+_STORE, _RELOAD, _MOVE, _HISTORY, _WEIGHTS, _SPILL = (
+    np.int64(code) for code in range(PURPOSES.index("spill") + 1)
+)
+_YES, _NO = np.bool_(True), np.bool_(False)
 
 
 class Shape(NamedTuple):
@@ -66,16 +70,16 @@ class Machine(NamedTuple):
     activations: np.ndarray  # int64[d]
     weights: np.ndarray  # int64[d]
     present: np.ndarray  # bool[d, w]
-    after: np.ndarray  # int32[d, w + 1]
-    before: np.ndarray  # int32[d, w + 1]
+    after: np.ndarray  # int64[d, w + 1]
+    before: np.ndarray  # int64[d, w + 1]
     layouts: np.ndarray  # int64[w]
     loads: np.ndarray  # int64[w, d]
     start: np.ndarray  # int64[o]
     finish: np.ndarray  # int64[o]
-    place: np.ndarray  # int32[o]
+    place: np.ndarray  # int64[o]
     kept: np.ndarray  # bool[o]
     stored: np.ndarray  # int64[o]
-    waiting: np.ndarray  # int32[o]
+    waiting: np.ndarray  # int64[o]
     copies: np.ndarray  # int64[o], one bit a device
     peak: np.ndarray  # int64[d]
     counts: np.ndarray  # int64[3]: messages, reads, whether an NPU spills everything
@@ -107,6 +111,11 @@ def shape_of(flat: FlatGraph, npus: list[int], devices: int, local: np.ndarray, 
         local_history=local,
         host=host,
     )
+
+
+def _wide(array: np.ndarray) -> np.ndarray:
+    """One type of integers, so that each function is compiled once."""
+    return array if array.dtype == np.bool_ else array.astype(np.int64)
 
 
 def costs_of(costs: StepCosts) -> Costs:
@@ -277,7 +286,7 @@ def _note_peak(machine, device):
 @compiled
 def _keep(shape, costs, machine, weight_class, operator, device):
     kind = shape.class_of[operator]
-    if not (machine.counts[2] and shape.is_npu[device]):
+    if machine.counts[2] == 0 or not shape.is_npu[device]:
         held = costs.held[kind]
         used = machine.activations[device] + machine.weights[device]
         excess = used + held - machine.limit[device]
@@ -290,7 +299,7 @@ def _keep(shape, costs, machine, weight_class, operator, device):
     earliest = machine.finish[operator] + costs.spill_read[kind, device]
     time = costs.spill[kind, device]
     machine.stored[operator] = _send(
-        machine, _SPILL, operator, device, shape.host, time, earliest, True
+        machine, _SPILL, operator, device, shape.host, time, earliest, _YES
     )
 
 
@@ -363,13 +372,13 @@ def _run(shape, costs, machine, weight_class, operator, device, commit):
 @compiled
 def probe(shape, costs, machine, weight_class, operator, device):
     """When an operator would finish on a device; FOREVER if it cannot run there."""
-    return _run(shape, costs, machine, weight_class, operator, device, False)[1]
+    return _run(shape, costs, machine, weight_class, operator, device, _NO)[1]
 
 
 @compiled
 def commit(shape, costs, machine, weight_class, operator, device):
     """Run an operator on a device; return its finish."""
-    start, finish = _run(shape, costs, machine, weight_class, operator, device, True)
+    start, finish = _run(shape, costs, machine, weight_class, operator, device, _YES)
     machine.start[operator] = start
     for index in range(shape.pred_start[operator], shape.pred_start[operator + 1]):
         producer = shape.pred[index]

@@ -44,8 +44,8 @@ def _unlock(shape, waiting, operator, ready, count):
 def _start(shape, ready):
     """Fill the operators that wait for nothing in topological order; return counters."""
     operators = len(shape.class_of)
-    waiting = np.empty(operators, np.int32)
-    at = np.empty(operators, np.int32)
+    waiting = np.empty(operators, np.int64)
+    at = np.empty(operators, np.int64)
     for operator in range(operators):
         waiting[operator] = shape.pred_start[operator + 1] - shape.pred_start[operator]
         at[shape.position[operator]] = operator
@@ -82,7 +82,7 @@ def list_schedule(
 ):
     """Ready operator of the highest priority to the device of the least finish plus bonus."""
     operators = len(shape.class_of)
-    ready = np.empty(operators, np.int32)
+    ready = np.empty(operators, np.int64)
     waiting, count = _start(shape, ready)
     placed = 0
     while count:
@@ -115,7 +115,7 @@ def list_schedule(
 def upward_ranks(shape, costs, machine, device_start, device_list):
     """Longest mean time from the start of each operator to the end of the graph."""
     operators = len(shape.class_of)
-    at = np.empty(operators, np.int32)
+    at = np.empty(operators, np.int64)
     for operator in range(operators):
         at[shape.position[operator]] = operator
     ranks = np.zeros(operators, np.int64)
@@ -348,18 +348,18 @@ def bifocal(
     operators, devices = len(shape.class_of), len(machine.available)
     horizon, gamma, consistency = parameters[0], parameters[1], parameters[2]
     looks = horizon > 1 and gamma > 0
-    ready = np.empty(operators, np.int32)
+    ready = np.empty(operators, np.int64)
     waiting, count = _start(shape, ready)
     amortised = np.full((operators, devices), FOREVER, np.int64)
-    chain, edges = np.empty(_LONGEST, np.int32), np.empty(_LONGEST, np.int32)
-    trial = np.empty(_LONGEST, np.int32)
+    chain, edges = np.empty(_LONGEST, np.int64), np.empty(_LONGEST, np.int64)
+    trial = np.empty(_LONGEST, np.int64)
     found, kept, picked = (
-        np.empty(_LONGEST, np.int32),
-        np.empty(_LONGEST, np.int32),
-        np.empty(_LONGEST, np.int32),
+        np.empty(_LONGEST, np.int64),
+        np.empty(_LONGEST, np.int64),
+        np.empty(_LONGEST, np.int64),
     )
-    picked_chain = np.empty(_LONGEST, np.int32)
-    nearest = np.empty(len(type_devices), np.int32)
+    picked_chain = np.empty(_LONGEST, np.int64)
+    nearest = np.empty(len(type_devices), np.int64)
     placed = 0
     while count:
         for kind in range(len(type_devices)):

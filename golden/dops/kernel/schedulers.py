@@ -28,7 +28,7 @@ class CompiledStatic(Static):
     def place(self, work: Pass) -> Plan:
         """Take operators as they become ready."""
         timing = cast(CompiledTiming, work.timing)
-        order = np.empty(len(work.devices), np.int32)
+        order = np.empty(len(work.devices), np.int64)
         done = passes.first_come(*timing.arguments, *device_lists(work.devices), order)
         return _finish(timing, order, done)
 
@@ -42,7 +42,7 @@ class CompiledHeft(Heft):
         lists = device_lists(work.devices)
         shape, costs, machine, _ = timing.arguments
         ranks = passes.upward_ranks(shape, costs, machine, *lists)
-        order = np.empty(len(work.devices), np.int32)
+        order = np.empty(len(work.devices), np.int64)
         bonus = np.zeros((len(order), len(machine.available)), np.int64)
         done = passes.list_schedule(*timing.arguments, *lists, ranks, bonus, order)
         return _finish(timing, order, done)
@@ -56,18 +56,18 @@ class CompiledBifocal(Bifocal):
         operators, types = len(flat.graph.operators), [platform.indices(k) for k in EXECUTORS]
         longest = max(len(indices) for indices in types)
         self._type_devices = np.array(
-            [indices + [-1] * (longest - len(indices)) for indices in types if indices], np.int32
+            [indices + [-1] * (longest - len(indices)) for indices in types if indices], np.int64
         )
         self._type_of = np.array(
             [EXECUTORS.index(d.type) if d.type in EXECUTORS else -1 for d in platform.devices],
-            np.int32,
+            np.int64,
         )
         self._executor_count = sum(len(indices) for indices in types)
         self._coin_states = np.array([coin_state(self.seed)], np.int64)
-        self._hint = np.full(operators, -1, np.int32)
-        self._hint_order = np.zeros(operators + 8, np.int32)
+        self._hint = np.full(operators, -1, np.int64)
+        self._hint_order = np.zeros(operators + 8, np.int64)
         self._hint_count = np.zeros(1, np.int64)
-        self._last_type = np.full(len(flat.graph.weights), -1, np.int32)
+        self._last_type = np.full(len(flat.graph.weights), -1, np.int64)
         settings = self.parameters
         self._settings = np.array(
             [
@@ -93,7 +93,7 @@ class CompiledBifocal(Bifocal):
         lists = device_lists(work.devices)
         shape, costs, machine, _ = timing.arguments
         ranks = passes.upward_ranks(shape, costs, machine, *lists)
-        order = np.empty(len(work.devices), np.int32)
+        order = np.empty(len(work.devices), np.int64)
         done = passes.bifocal(
             *timing.arguments,
             *lists,

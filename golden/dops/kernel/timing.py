@@ -47,8 +47,8 @@ class CompiledTiming:
         self.shape = compiled.shape_of(
             flat, platform.indices("npu"), devices, local_history, platform.host
         )
-        self.weight_class = np.array(flat.graph.weight_class, np.int32)
-        head = np.full((devices, weights + 1), weights, np.int32)
+        self.weight_class = np.array(flat.graph.weight_class, np.int64)
+        head = np.full((devices, weights + 1), weights, np.int64)
         # Each operator loads at most one weight, spills once and reads its history over a link
         # once; each edge is moved at most twice.
         messages = 2 * edges + 4 * operators
@@ -65,10 +65,10 @@ class CompiledTiming:
             loads=np.zeros((weights, devices), np.int64),
             start=np.zeros(operators, np.int64),
             finish=np.zeros(operators, np.int64),
-            place=np.full(operators, -1, np.int32),
+            place=np.full(operators, -1, np.int64),
             kept=np.zeros(operators, np.bool_),
             stored=np.full(operators, -1, np.int64),
-            waiting=np.zeros(operators, np.int32),
+            waiting=np.zeros(operators, np.int64),
             copies=np.zeros(operators, np.int64),
             peak=np.zeros(devices, np.int64),
             counts=np.zeros(3, np.int64),
@@ -122,8 +122,8 @@ class CompiledTiming:
 
     def replay(self, plan: Plan) -> None:
         """Commit a plan again."""
-        order = np.array(plan.order, np.int32)
-        done = replay(*self.arguments, order, np.array(plan.devices, np.int32))
+        order = np.array(plan.order, np.int64)
+        done = replay(*self.arguments, order, np.array(plan.devices, np.int64))
         self.check_placed(done == len(order), int(order[min(done, len(order) - 1)]))
 
     def makespan(self) -> int:
@@ -150,5 +150,5 @@ class CompiledTiming:
 
 def device_lists(devices: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
     """Lay lists of devices out as arrays."""
-    starts = np.cumsum([0, *(len(items) for items in devices)], dtype=np.int32)
-    return starts, np.array([d for items in devices for d in items], np.int32)
+    starts = np.cumsum([0, *(len(items) for items in devices)], dtype=np.int64)
+    return starts, np.array([d for items in devices for d in items], np.int64)
