@@ -301,14 +301,19 @@ class _Builder:
             self.chain(residual, add)
         self.chain(result, add)
 
-    def dense_layer(self, layer: int, residual: int | None) -> int:
-        norm = self.node("LN", Kind.LN, layer)
+    def attention_half(self, layer: int, residual: int | None, name: str) -> tuple[int, int]:
+        """A layer up to its second norm; returns that, and the sum before it."""
+        norm = self.node(name, Kind.LN, layer)
         if residual is not None:
             self.chain(residual, norm)
         add = self.node("Add1", Kind.ADD, layer)
         self.attention(layer, norm, residual, add)
         norm = self.node("LN2", Kind.LN, layer)
         self.chain(add, norm)
+        return norm, add
+
+    def dense_layer(self, layer: int, residual: int | None) -> int:
+        norm, add = self.attention_half(layer, residual, "LN")
         out = self.node("Add2", Kind.ADD, layer)
         parts = self.sharding.feed_forward
         pieces = [
@@ -324,13 +329,7 @@ class _Builder:
         """Every token takes the first experts; the others do not exist, as in the published
         model (`experts_per_token` of them, so the work is that of a real token)."""
         model = self.model
-        norm = self.node("LN1", Kind.LN, layer)
-        if residual is not None:
-            self.chain(residual, norm)
-        add = self.node("Add1", Kind.ADD, layer)
-        self.attention(layer, norm, residual, add)
-        norm = self.node("LN2", Kind.LN, layer)
-        self.chain(add, norm)
+        norm, add = self.attention_half(layer, residual, "LN1")
         parts = max(1, self.sharding.feed_forward // model.experts_per_token)
         outputs = []
         for expert in range(model.experts_per_token):

@@ -1,19 +1,18 @@
 """Where the maps of an object lie in the memories of the engine."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from fanweave.golden.ebpf.config import EbpfConfig
 from fanweave.golden.ebpf.maps import MapSpec
 from fanweave.golden.errors import InputError
 from fanweave.golden.isa.ebpf_engine import BANK_WORDS, WORD_BYTES, pack_descriptor
-from fanweave.golden.isa.ebpf_maps import MapFlag, MapType
+from fanweave.golden.isa.ebpf_maps import HASHES, QUEUES, TABLES, MapFlag, MapType
 
-__all__ = ["MapPlace", "fit", "lay_out", "needs"]
+__all__ = ["MapPlace", "lay_out", "needs"]
 
-_HASHES = (MapType.HASH, MapType.LRU_HASH)
-_TABLES = (MapType.PROG_ARRAY, MapType.ARRAY_OF_MAPS)
-_UNREACHABLE = (MapType.QUEUE, MapType.STACK)
+#: Types whose values no address reaches, or only those of open records.
+_UNREACHABLE = QUEUES | TABLES | {MapType.RINGBUF}
 #: Buckets for each key: a chain is hardly ever longer than two.
 _BUCKETS_PER_ENTRY = 4
 
@@ -50,7 +49,7 @@ class MapPlace:
     def descriptor(self) -> int:
         """What the engine is told; see `fanweave.golden.isa.ebpf_engine.DESCRIPTOR`."""
         spec = self.spec
-        reachable = spec.kind not in (*_UNREACHABLE, *_TABLES, MapType.RINGBUF)
+        reachable = spec.kind not in _UNREACHABLE
         return pack_descriptor(
             kind=spec.kind,
             valid=1,
@@ -77,7 +76,7 @@ def needs(spec: MapSpec, engines: int) -> dict[str, int]:
     else:
         copies = engines if spec.kind is MapType.PERCPU_ARRAY else 1
         values = spec.max_entries * _pitch_words(spec) * WORD_BYTES * copies
-    hashed = spec.kind in _HASHES
+    hashed = spec.kind in HASHES
     return {
         "value_bytes": _round_up(values, BANK_WORDS * WORD_BYTES),
         "entries": spec.max_entries if hashed else 0,
@@ -123,26 +122,6 @@ def lay_out(specs: Sequence[MapSpec], config: EbpfConfig) -> tuple[MapPlace, ...
                     f"{taken[name]}; the engine has {getattr(config, name)}"
                 )
     return tuple(places)
-
-
-def fit(specs: Sequence[MapSpec], config: EbpfConfig) -> EbpfConfig:
-    """The configuration with memories just large enough for the maps, in powers of two."""
-    total = {"value_bytes": 0, "entries": 0, "buckets": 0, "prefixes": 0}
-    for spec in specs:
-        for name, amount in needs(spec, config.engines).items():
-            total[name] += amount
-        if spec.kind is MapType.LPM_TRIE:
-            total["prefixes"] = _round_up(total["prefixes"], config.prefix_lanes)
-    least = {"value_bytes": 512, "entries": 8, "buckets": 8, "prefixes": config.prefix_lanes}
-    longest = max((spec.key_size for spec in specs), default=0)
-    copied = max((spec.value_size for spec in specs), default=0)
-    return replace(
-        config,
-        **{name: _power_of_two(max(amount, least[name])) for name, amount in total.items()},
-        maps=_power_of_two(max(len(specs), 2)),
-        key_bytes=_power_of_two(max(longest, 8)),
-        operand_bytes=_power_of_two(min(max(copied, 64), 4096)),
-    )
 
 
 def _place(

@@ -6,7 +6,7 @@ Source: Linux's user-space interface (``linux/bpf.h``).
 import enum
 from dataclasses import dataclass
 
-from fanweave.golden.isa.ebpf_maps import MapType
+from fanweave.golden.isa.ebpf_maps import ARRAYS, HASHES, QUEUES, MapType
 
 __all__ = ["HELPERS", "ArgumentKind", "Helper", "ResultKind"]
 
@@ -62,9 +62,7 @@ class Helper:
 
 _A = ArgumentKind
 _R = ResultKind
-_ARRAYS = frozenset({MapType.ARRAY, MapType.PERCPU_ARRAY})
-_KEYED = _ARRAYS | {MapType.HASH, MapType.LRU_HASH, MapType.LPM_TRIE}
-_QUEUES = frozenset({MapType.QUEUE, MapType.STACK})
+_KEYED = ARRAYS | HASHES | {MapType.LPM_TRIE}
 _RINGS = frozenset({MapType.RINGBUF})
 
 #: The helpers of this project, by number.
@@ -107,21 +105,21 @@ HELPERS: dict[int, Helper] = {
             name="map_push_elem",
             arguments=(_A.MAP, _A.VALUE, _A.ANYTHING),
             result=_R.ERROR,
-            maps=_QUEUES,
+            maps=QUEUES,
         ),
         Helper(
             number=88,
             name="map_pop_elem",
             arguments=(_A.MAP, _A.WRITTEN),
             result=_R.ERROR,
-            maps=_QUEUES,
+            maps=QUEUES,
         ),
         Helper(
             number=89,
             name="map_peek_elem",
             arguments=(_A.MAP, _A.WRITTEN),
             result=_R.ERROR,
-            maps=_QUEUES,
+            maps=QUEUES,
         ),
         Helper(
             number=130,

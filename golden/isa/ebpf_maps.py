@@ -5,7 +5,19 @@ Source: Linux's user-space interface (``linux/bpf.h``, ``asm-generic/errno-base.
 
 import enum
 
-__all__ = ["Errno", "MapFlag", "MapType", "RecordFlag", "RingFlag", "RingQuery", "UpdateFlag"]
+__all__ = [
+    "ARRAYS",
+    "HASHES",
+    "QUEUES",
+    "TABLES",
+    "Errno",
+    "MapFlag",
+    "MapType",
+    "RecordFlag",
+    "RingFlag",
+    "RingQuery",
+    "UpdateFlag",
+]
 
 
 class MapType(enum.IntEnum):
@@ -21,6 +33,14 @@ class MapType(enum.IntEnum):
     QUEUE = 22
     STACK = 23
     RINGBUF = 27
+
+
+#: Types that are alike: values by number, values by key, values in an order, and numbers of
+#: programs or maps.
+ARRAYS = frozenset({MapType.ARRAY, MapType.PERCPU_ARRAY})
+HASHES = frozenset({MapType.HASH, MapType.LRU_HASH})
+QUEUES = frozenset({MapType.QUEUE, MapType.STACK})
+TABLES = frozenset({MapType.PROG_ARRAY, MapType.ARRAY_OF_MAPS})
 
 
 class UpdateFlag(enum.IntEnum):

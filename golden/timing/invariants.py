@@ -41,13 +41,7 @@ def check_run(run: ServingRun) -> None:
 def _check_times(run: ServingRun) -> None:
     record = run.recorder
     for index, request in enumerate(run.trace.requests):
-        times = (
-            request.arrival,
-            record.queued_at[index],
-            record.scheduled_at[index],
-            record.first_at[index],
-            record.last_at[index],
-        )
+        times = (request.arrival, *record.times(index))
         if list(times) != sorted(times) or times[2] == times[3]:
             raise FaultError(f"request {request.name}: its times {times} do not follow each other")
         if (times[3] == times[4]) != (request.output_tokens == 1):

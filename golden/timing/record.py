@@ -81,6 +81,15 @@ class Recorder:
         self.gap_lengths, self.gap_counts = array("q"), array("q")
         self.uses = [ReplicaUse(each) for each in stages]
 
+    def times(self, index: int) -> tuple[int, int, int, int]:
+        """When a request was queued, first scheduled, and gave its first and its last token."""
+        return (
+            self.queued_at[index],
+            self.scheduled_at[index],
+            self.first_at[index],
+            self.last_at[index],
+        )
+
     def queued(self, index: int, now: int) -> None:
         """A request was taken in; the first replica counts."""
         if self.queued_at[index] < 0:

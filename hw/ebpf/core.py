@@ -1,6 +1,6 @@
 """The engine's core: one pipeline, shared by threads that each handle an event."""
 
-from amaranth import Array, Cat, Const, Module, Mux, Signal, Value, signed
+from amaranth import Array, Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -9,6 +9,8 @@ from fanweave.golden.ebpf.config import EbpfConfig
 from fanweave.golden.isa.ebpf import AtomicOperation, WideKind
 from fanweave.golden.isa.ebpf_machine import CALL_FRAMES, FRAME_BYTES, MAP_SPAN, Region
 from fanweave.hw.ebpf.alu import Alu, Comparator, sign_extended
+from fanweave.hw.ebpf.atomic import changed
+from fanweave.hw.ebpf.bytes import bytes_of, low_bytes
 from fanweave.hw.ebpf.decoder import Controls, Decoder, InstructionWord
 from fanweave.hw.ebpf.divider import Divider, Division
 from fanweave.hw.ebpf.payloads import Cause, Event, HostWrite, Verdict
@@ -332,7 +334,7 @@ class Core(wiring.Component):
         in_context = address[28:] == Region.CONTEXT >> 28
         m.d.comb += [
             address.eq(base + decoded.word.offset.as_signed()),
-            size.eq(_bytes_of(controls.size)),
+            size.eq(bytes_of(controls.size)),
             behind.eq(address[:28] + size),
             access.offset.eq(address[:28]),
             access.in_stack.eq(address[28:] == Region.STACK >> 28),
@@ -446,9 +448,9 @@ class Core(wiring.Component):
         loaded = Signal(64)
         size = Signal(4)
         m.d.comb += [
-            size.eq(_bytes_of(executed.size)),
+            size.eq(bytes_of(executed.size)),
             memory_value.eq(Mux(executed.in_stack, self._stack.read_data, self._context.read_data)),
-            loaded.eq(_low_bytes(memory_value, executed.size)),
+            loaded.eq(low_bytes(memory_value, executed.size)),
         ]
         value = Signal(64)
         extended = sign_extended(loaded, size << 3)
@@ -478,7 +480,15 @@ class Core(wiring.Component):
                 registers.write_data.eq(result.value),
             ]
             m.d.sync += self._ready[result.thread].eq(1)
-        stored = Mux(executed.atomic, self._changed(m, executed, loaded), executed.source)
+        new = changed(
+            m,
+            operation=executed.atomic_operation,
+            size=executed.size,
+            old=loaded,
+            source=executed.source,
+            r0=executed.r0,
+        )
+        stored = Mux(executed.atomic, new, executed.source)
         for memory, chosen in (
             (self._stack, executed.in_stack),
             (self._context, ~executed.in_stack),
@@ -490,27 +500,6 @@ class Core(wiring.Component):
                 memory.write_size.eq(size),
                 memory.write_data.eq(stored),
             ]
-
-    @staticmethod
-    def _changed(m: Module, executed: data.View, old: Value) -> Signal:
-        """What an atomic operation stores."""
-        changed = Signal(64)
-        source = executed.source
-        with m.Switch(executed.atomic_operation):
-            for operation, value in (
-                (AtomicOperation.ADD, old + source),
-                (AtomicOperation.OR, old | source),
-                (AtomicOperation.AND, old & source),
-                (AtomicOperation.XOR, old ^ source),
-            ):
-                with m.Case(operation, operation | AtomicOperation.FETCH):
-                    m.d.comb += changed.eq(value)
-            with m.Case(AtomicOperation.XCHG):
-                m.d.comb += changed.eq(source)
-            with m.Case(AtomicOperation.CMPXCHG):
-                same = old == _low_bytes(executed.r0, executed.size)
-                m.d.comb += changed.eq(Mux(same, source, old))
-        return changed
 
     def _ingress(self, m: Module) -> None:
         """Give an event to a free thread: fill its context, then start it."""
@@ -574,17 +563,3 @@ class Core(wiring.Component):
                     ]
                 with m.Elif(self.contexts.valid):
                     m.d.sync += word.eq(word + 1)
-
-
-def _bytes_of(size: Value) -> Value:
-    """Bytes that the size field of an opcode stands for."""
-    return Mux(size[1], Mux(size[0], 8, 1), Mux(size[0], 2, 4))
-
-
-def _low_bytes(value: Value, size: Value) -> Value:
-    """The bytes of a size, the others zero."""
-    return Mux(
-        size[1],
-        Mux(size[0], value, Cat(value[:8], Const(0, 56))),
-        Mux(size[0], Cat(value[:16], Const(0, 48)), Cat(value[:32], Const(0, 32))),
-    )

@@ -55,13 +55,7 @@ def requests_csv(run: ServingRun) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(_COLUMNS)
     for index, request in enumerate(run.trace.requests):
-        times = (
-            request.arrival,
-            record.queued_at[index],
-            record.scheduled_at[index],
-            record.first_at[index],
-            record.last_at[index],
-        )
+        times = (request.arrival, *record.times(index))
         writer.writerow(
             [
                 request.name,

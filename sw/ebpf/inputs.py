@@ -2,11 +2,15 @@
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fanweave.golden.errors import InputError
 from fanweave.golden.files import replace_file
 
-__all__ = ["hexadecimal", "read_code", "read_text", "write_output"]
+if TYPE_CHECKING:
+    from fanweave.sw.ebpf.object.model import ObjectFile
+
+__all__ = ["hexadecimal", "object_of", "read_code", "read_text", "write_output"]
 
 _STANDARD = "-"
 
@@ -46,6 +50,35 @@ def read_code(file: str, is_hex: bool) -> bytes:
         return sys.stdin.buffer.read() if file == _STANDARD else Path(file).read_bytes()
     except OSError as error:
         raise InputError(f"{file} cannot be read: {error}") from None
+
+
+def object_of(data: bytes, file: str, maps: str | None, maps_name: str | None) -> "ObjectFile":
+    """The object file that the bytes are, or raw instructions with maps.
+
+    Parameters
+    ----------
+    data : bytes
+        As `read_code` gives them.
+    file : str
+        Where they come from.
+    maps, maps_name : str, optional
+        A JSON document with definitions for raw instructions, and where it comes from.
+
+    Raises
+    ------
+    InputError
+        If the bytes or the definitions are malformed.
+    """
+    # Only now: few commands read objects.
+    from fanweave.golden.ebpf.program import Program
+    from fanweave.sw.ebpf.object.loader import is_object, load_object
+    from fanweave.sw.ebpf.object.maps_json import read_definitions
+    from fanweave.sw.ebpf.object.model import ObjectFile
+
+    if is_object(data):
+        return load_object(data, file)
+    definitions = () if maps is None else read_definitions(maps, str(maps_name))
+    return ObjectFile.of_code(Program.from_bytes(data, name=file), definitions)
 
 
 def hexadecimal(text: str, name: str) -> bytes:

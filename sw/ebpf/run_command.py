@@ -1,14 +1,9 @@
 """``fanweave ebpf run``: a program on one of the engines."""
 
-from typing import TYPE_CHECKING
-
 import click
 
 from fanweave.golden.errors import FaultError, InputError
-from fanweave.sw.ebpf.inputs import hexadecimal, read_code, read_text, write_output
-
-if TYPE_CHECKING:
-    from fanweave.sw.ebpf.object.model import ObjectFile
+from fanweave.sw.ebpf.inputs import hexadecimal, object_of, read_code, read_text, write_output
 
 __all__ = ["run"]
 
@@ -61,7 +56,7 @@ def run(
     if file == "-" and maps_in == "-":
         raise InputError("program and maps cannot both come from standard input")
     text = None if maps_in is None else read_text(maps_in)
-    loaded = _load(file, is_hex, text, maps_in)
+    loaded = object_of(read_code(file, is_hex), file, text, maps_in)
     program = loaded.find_program(section)
     for each in loaded.programs:
         check_program(each.program, maps=len(loaded.maps))
@@ -81,17 +76,3 @@ def run(
     if result.fault:
         raise FaultError(fault_text(loaded, program, result))
     click.echo(f"{result.r0:x}")
-
-
-def _load(file: str, is_hex: bool, maps: str | None, maps_name: str | None) -> "ObjectFile":
-    """The object file, or raw instructions with the maps of a JSON document."""
-    from fanweave.golden.ebpf.program import Program
-    from fanweave.sw.ebpf.object.loader import is_object, load_object
-    from fanweave.sw.ebpf.object.maps_json import read_definitions
-    from fanweave.sw.ebpf.object.model import ObjectFile
-
-    data = read_code(file, is_hex)
-    if is_object(data):
-        return load_object(data, file)
-    definitions = () if maps is None else read_definitions(maps, str(maps_name))
-    return ObjectFile.of_code(Program.from_bytes(data, name=file), definitions)

@@ -8,7 +8,7 @@ import click
 
 from fanweave.golden.errors import InputError
 from fanweave.golden.isa.ebpf_machine import DEFAULT_BUDGET
-from fanweave.sw.ebpf.inputs import read_code, read_text, write_output
+from fanweave.sw.ebpf.inputs import object_of, read_code, read_text, write_output
 
 if TYPE_CHECKING:
     from fanweave.golden.ebpf.maps import MapSpec
@@ -85,20 +85,14 @@ def verify(
 
 
 def _load(file: str, is_hex: bool, maps: str | None) -> "ObjectFile":
-    from fanweave.golden.ebpf.program import Program
-    from fanweave.sw.ebpf.object.loader import is_object, load_object
-    from fanweave.sw.ebpf.object.maps_json import read_definitions
-    from fanweave.sw.ebpf.object.model import ObjectFile
+    from fanweave.sw.ebpf.object.loader import is_object
 
     if file == "-" and maps == "-":
         raise InputError("program and maps cannot both come from standard input")
     data = read_code(file, is_hex)
-    if is_object(data):
-        if maps is not None:
-            raise InputError(f"{file} is an object file, which defines its maps; leave --maps out")
-        return load_object(data, file)
-    definitions = () if maps is None else read_definitions(read_text(maps), maps)
-    return ObjectFile.of_code(Program.from_bytes(data, name=file), definitions)
+    if maps is not None and is_object(data):
+        raise InputError(f"{file} is an object file, which defines its maps; leave --maps out")
+    return object_of(data, file, None if maps is None else read_text(maps), maps)
 
 
 def _context(program: "ObjectProgram", context_bytes: int | None) -> "ContextRule":

@@ -5,7 +5,7 @@ operator classes), ``d`` a device; times are picoseconds, sizes bytes.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,9 +26,8 @@ _LEAST_PAYLOAD = 16 * 1024
 _GROWING = frozenset({Kind.QK, Kind.SOFTMAX, Kind.SV})
 
 
-@dataclass(kw_only=True)
-class StepCosts:
-    """Tables of one pass, int64 all of them.
+class StepCosts(NamedTuple):
+    """Tables of one pass, int64 all of them; a named tuple, which compiled code can read.
 
     Attributes
     ----------

@@ -4,12 +4,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fanweave.golden.dops.costs.tables import FOREVER, StepCosts
+from fanweave.golden.dops.costs.tables import FOREVER
 from fanweave.golden.dops.flat import FlatGraph
 from fanweave.golden.dops.kernel.compile import compiled
 from fanweave.golden.dops.passlog import PURPOSES
 
-__all__ = ["Costs", "Machine", "Shape", "begin", "commit", "costs_of", "probe", "shape_of"]
+__all__ = ["Machine", "Shape", "begin", "commit", "probe", "shape_of"]
 
 # NumPy's constants, because Numba compiles a function again for every Python constant.
 _STORE, _RELOAD, _MOVE, _HISTORY, _WEIGHTS, _SPILL = (
@@ -38,27 +38,8 @@ class Shape(NamedTuple):
     host: int
 
 
-class Costs(NamedTuple):
-    """The tables of `StepCosts`."""
-
-    compute: np.ndarray
-    link: np.ndarray
-    cold: np.ndarray
-    weight: np.ndarray
-    output: np.ndarray
-    held: np.ndarray
-    read: np.ndarray
-    move: np.ndarray
-    spill_read: np.ndarray
-    spill: np.ndarray
-    kv_bytes: np.ndarray
-    kv_read: np.ndarray
-    kv_move: np.ndarray
-    ring: np.ndarray
-    edge_bytes: np.ndarray
-    edge_send: np.ndarray
-    edge_move: np.ndarray
-    hint_move: np.ndarray
+#: Fields of `Shape` that a graph does not know; the others it has by the same names.
+_OF_PLATFORM = frozenset({"is_npu", "local_history", "host"})
 
 
 class Machine(NamedTuple):
@@ -91,22 +72,8 @@ def shape_of(flat: FlatGraph, npus: list[int], devices: int, local: np.ndarray, 
     """Collect the arrays of a graph."""
     is_npu = np.zeros(devices, np.bool_)
     is_npu[npus] = True
-    names = (
-        "class_of",
-        "weight_of",
-        "pred_start",
-        "pred",
-        "succ_start",
-        "succ",
-        "succ_edge",
-        "position",
-        "collective",
-        "writer",
-        "reader",
-        "home",
-    )
     return Shape(
-        **{name: getattr(flat, name) for name in names},
+        **{name: getattr(flat, name) for name in Shape._fields if name not in _OF_PLATFORM},
         is_npu=is_npu,
         local_history=local,
         host=host,
@@ -116,11 +83,6 @@ def shape_of(flat: FlatGraph, npus: list[int], devices: int, local: np.ndarray, 
 def _wide(array: np.ndarray) -> np.ndarray:
     """One type of integers, so that each function is compiled once."""
     return array if array.dtype == np.bool_ else array.astype(np.int64)
-
-
-def costs_of(costs: StepCosts) -> Costs:
-    """Collect the tables of a pass."""
-    return Costs(*(getattr(costs, name) for name in Costs._fields))
 
 
 @compiled

@@ -24,9 +24,8 @@ def replay(shape, costs, machine, weight_class, order, devices):
 
 
 @compiled
-def _unlock(shape, waiting, operator, ready, count):
-    """Append the consumers that have become ready, in topological order."""
-    begin = count
+def _unlock(shape, waiting, operator, ready, begin, count):
+    """Put the consumers that have become ready in their topological places from `begin` on."""
     for index in range(shape.succ_start[operator], shape.succ_start[operator + 1]):
         consumer = shape.succ[index]
         waiting[consumer] -= 1
@@ -72,7 +71,7 @@ def first_come(shape, costs, machine, weight_class, device_start, device_list, o
                 best = device_list[index]
         if commit(shape, costs, machine, weight_class, operator, best) >= FOREVER:
             return head - 1
-        count = _unlock(shape, waiting, operator, ready, count)
+        count = _unlock(shape, waiting, operator, ready, count, count)
     return head
 
 
@@ -107,7 +106,7 @@ def list_schedule(
         commit(shape, costs, machine, weight_class, operator, best)
         order[placed] = operator
         placed += 1
-        count = _unlock(shape, waiting, operator, ready, count)
+        count = _unlock(shape, waiting, operator, ready, count, count)
     return placed
 
 
@@ -467,24 +466,8 @@ def bifocal(
             hint_count,
             parameters[3],
         )
-        count = _insert(shape, waiting, operator, ready, count)
+        count = _unlock(shape, waiting, operator, ready, 0, count)
     return placed
-
-
-@compiled
-def _insert(shape, waiting, operator, ready, count):
-    """Put the consumers that have become ready in their topological places."""
-    for index in range(shape.succ_start[operator], shape.succ_start[operator + 1]):
-        consumer = shape.succ[index]
-        waiting[consumer] -= 1
-        if waiting[consumer] == 0:
-            place = count
-            while place > 0 and shape.position[ready[place - 1]] > shape.position[consumer]:
-                ready[place] = ready[place - 1]
-                place -= 1
-            ready[place] = consumer
-            count += 1
-    return count
 
 
 @compiled

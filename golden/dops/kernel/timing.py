@@ -78,11 +78,11 @@ class CompiledTiming:
 
     def begin(self, costs: StepCosts, *, spill_everything: bool = False) -> None:
         """Start a pass."""
-        self.costs = compiled.costs_of(costs)
+        self.costs = costs
         compiled.begin(self.shape, self.machine, spill_everything)
 
     @property
-    def arguments(self) -> tuple[compiled.Shape, compiled.Costs, compiled.Machine, np.ndarray]:
+    def arguments(self) -> tuple[compiled.Shape, StepCosts, compiled.Machine, np.ndarray]:
         """What every compiled function takes first."""
         return self.shape, self.costs, self.machine, self.weight_class
 

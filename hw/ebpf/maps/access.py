@@ -8,7 +8,7 @@ from amaranth.utils import ceil_log2
 
 from fanweave.golden.isa.ebpf_maps import MapType
 from fanweave.hw.ebpf.maps.arbiter import Arbiter
-from fanweave.hw.ebpf.maps.payloads import PLACE_BITS, Access, AccessResult, Descriptor
+from fanweave.hw.ebpf.maps.payloads import PLACE_BITS, Access, AccessResult, Descriptor, is_kind
 from fanweave.hw.ebpf.maps.value_store import StoreCommand
 from fanweave.hw.ebpf.payloads import Cause
 from fanweave.hw.stream.queue import Queue
@@ -160,7 +160,7 @@ class AccessUnit(wiring.Component):
         cause = Signal(Cause)
         m.d.comb += [
             within.eq(access.place - (first << 3)),
-            is_ring.eq(descriptor.kind == MapType.RINGBUF),
+            is_ring.eq(is_kind(descriptor, MapType.RINGBUF)),
             fits.eq(~beyond & (within + access.span <= descriptor.value_bytes)),
         ]
         with m.If(~descriptor.valid | ~Mux(is_ring, access.in_record, fits)):

@@ -1,13 +1,13 @@
 """Finds keys: buckets with chains of slots, one slot of a chain a cycle."""
 
-from amaranth import Module, Mux, Shape, Signal, Value
+from amaranth import Module, Mux, Shape, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from fanweave.golden.ebpf.config import EbpfConfig
-from fanweave.golden.isa.ebpf_maps import MapType
-from fanweave.hw.ebpf.maps.payloads import PLACE_BITS, operation_layout
+from fanweave.golden.isa.ebpf_maps import ARRAYS, MapType
+from fanweave.hw.ebpf.maps.payloads import PLACE_BITS, is_kind, operation_layout
 
 __all__ = ["HashIndex", "Link", "found_layout", "key_row_layout"]
 
@@ -139,7 +139,7 @@ class HashIndex(wiring.Component):
         row_read = keys["reads"][0].data
 
         operation = first.it.operation
-        is_array = _is_array(operation)
+        is_array = is_kind(operation.descriptor, *ARRAYS)
         number = Signal(27)  # of the value whose place is asked for
         next_slot = Signal(16)
         m.d.comb += [
@@ -201,7 +201,7 @@ class HashIndex(wiring.Component):
     def _enter(self, m: Module, heads: dict, first: data.View) -> None:
         operation = self.i.payload.operation
         bucket = Signal(16)
-        per_engine = operation.descriptor.kind == MapType.PERCPU_ARRAY
+        per_engine = is_kind(operation.descriptor, MapType.PERCPU_ARRAY)
         set_of = Mux(per_engine, operation.engine, 0)
         m.d.comb += [
             bucket.eq(
@@ -240,7 +240,3 @@ class HashIndex(wiring.Component):
         m.submodules[name] = memory = Memory(shape=shape, depth=depth, init=[])
         reads = [memory.read_port() for _ in range(readers)]
         return {"reads": reads, "write": memory.write_port()}
-
-
-def _is_array(operation: data.View) -> Value:
-    return operation.descriptor.kind.matches(MapType.ARRAY, MapType.PERCPU_ARRAY)

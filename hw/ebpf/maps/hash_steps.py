@@ -3,8 +3,9 @@
 from amaranth import Value
 
 from fanweave.golden.isa.ebpf_maps import Errno, MapType, UpdateFlag
+from fanweave.hw.ebpf.maps.payloads import is_kind
 from fanweave.hw.ebpf.maps.use_order import OrderChange
-from fanweave.hw.ebpf.maps.work import Work, is_kind
+from fanweave.hw.ebpf.maps.work import Work
 
 __all__ = ["add_states", "delete", "delete_array", "lookup", "update", "update_array"]
 

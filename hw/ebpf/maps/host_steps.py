@@ -2,8 +2,9 @@
 
 from amaranth import Const
 
-from fanweave.golden.isa.ebpf_maps import MapType
-from fanweave.hw.ebpf.maps.work import Work, is_kind
+from fanweave.golden.isa.ebpf_maps import HASHES, MapType
+from fanweave.hw.ebpf.maps.payloads import is_kind
+from fanweave.hw.ebpf.maps.work import Work
 
 __all__ = ["add_states", "create", "read_key"]
 
@@ -36,7 +37,7 @@ def read_key(work: Work) -> None:
 def add_states(work: Work) -> None:
     """States behind the first steps."""
     m, index, prefixes, descriptor = work.m, work.index, work.prefixes, work.descriptor
-    hashed = is_kind(descriptor, MapType.HASH, MapType.LRU_HASH)
+    hashed = is_kind(descriptor, *HASHES)
     is_trie = is_kind(descriptor, MapType.LPM_TRIE)
     with m.State("CLEAR"):
         # Buckets and places at the same time, each as far as the map has them.

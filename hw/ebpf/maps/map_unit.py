@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from fanweave.golden.ebpf.config import EbpfConfig
 from fanweave.golden.isa.ebpf_engine import WORD_BYTES
-from fanweave.golden.isa.ebpf_maps import MapType
+from fanweave.golden.isa.ebpf_maps import ARRAYS, HASHES, TABLES, MapType
 from fanweave.hw.ebpf.maps import (
     hash_steps,
     host_steps,
@@ -24,16 +24,14 @@ from fanweave.hw.ebpf.maps.payloads import (
     AccessResult,
     Command,
     OperationResult,
+    is_command,
+    is_kind,
     operation_layout,
 )
 from fanweave.hw.ebpf.maps.value_store import StoreCommand, ValueStore
-from fanweave.hw.ebpf.maps.work import Work, is_kind, value_address
+from fanweave.hw.ebpf.maps.work import Work, value_address
 
 __all__ = ["MapUnit"]
-
-_ARRAYS = (MapType.ARRAY, MapType.PERCPU_ARRAY)
-_HASHES = (MapType.HASH, MapType.LRU_HASH)
-_TABLES = (MapType.PROG_ARRAY, MapType.ARRAY_OF_MAPS)
 
 
 class MapUnit(wiring.Component):
@@ -149,10 +147,8 @@ class MapUnit(wiring.Component):
         """Take operations while none has the unit for itself."""
         index, offered = work.index, self._arbiter.o
         operation = Signal(self.operation)
-        indexed = is_kind(operation.descriptor, *_ARRAYS, *_HASHES) & (
-            operation.command.as_value().matches(
-                Command.LOOKUP, Command.READ, Command.UPDATE, Command.DELETE
-            )
+        indexed = is_kind(operation.descriptor, *ARRAYS, *HASHES) & is_command(
+            operation, Command.LOOKUP, Command.READ, Command.UPDATE, Command.DELETE
         )
         self._claimed = Signal()  # an operation has the unit, or will
         self._idle = Signal()
@@ -253,11 +249,11 @@ class MapUnit(wiring.Component):
             with m.Default():
                 with m.If(is_kind(descriptor, MapType.LPM_TRIE)):
                     prefix_steps.search(work)
-                with m.Elif(is_kind(descriptor, *_TABLES)):
+                with m.Elif(is_kind(descriptor, *TABLES)):
                     table_steps.access(work)
-                with m.Elif(is_kind(descriptor, *_HASHES)):
+                with m.Elif(is_kind(descriptor, *HASHES)):
                     self._start_hash(m, work)
-                with m.Elif(is_kind(descriptor, *_ARRAYS)):
+                with m.Elif(is_kind(descriptor, *ARRAYS)):
                     self._start_array(m, work)
                 with m.Else():
                     work.finish(0)
@@ -283,7 +279,6 @@ class MapUnit(wiring.Component):
 def _is_exclusive(operation: Value) -> Value:
     """Whether an operation needs the unit for itself: all but look-ups that change nothing."""
     kind = operation.descriptor
-    command = operation.command
-    counts_as_use = is_kind(kind, MapType.LRU_HASH) & (command == Command.LOOKUP)
-    plain = command.as_value().matches(Command.LOOKUP, Command.READ)
-    return ~(plain & is_kind(kind, *_ARRAYS, *_HASHES) & ~counts_as_use)
+    counts_as_use = is_kind(kind, MapType.LRU_HASH) & (operation.command == Command.LOOKUP)
+    plain = is_command(operation, Command.LOOKUP, Command.READ)
+    return ~(plain & is_kind(kind, *ARRAYS, *HASHES) & ~counts_as_use)

@@ -1,11 +1,12 @@
 """What travels between engines and the map unit."""
 
-from amaranth import unsigned
+from amaranth import Value, unsigned
 from amaranth.lib import data, enum
 
 from fanweave.golden.ebpf.config import EbpfConfig
 from fanweave.golden.isa.ebpf_engine import BANK_WORDS, DESCRIPTOR, MapCommand
 from fanweave.golden.isa.ebpf_machine import MAP_SPAN
+from fanweave.golden.isa.ebpf_maps import MapType
 from fanweave.hw.ebpf.payloads import THREAD_BITS, Cause
 
 __all__ = [
@@ -17,6 +18,8 @@ __all__ = [
     "Descriptor",
     "OperationResult",
     "descriptor_layout",
+    "is_command",
+    "is_kind",
     "operation_layout",
 ]
 
@@ -83,6 +86,16 @@ def operation_layout(config: EbpfConfig) -> data.StructLayout:
             "place": PLACE_BITS + 1,
         }
     )
+
+
+def is_kind(descriptor: data.View, *kinds: MapType) -> Value:
+    """Whether a map is of one of the types."""
+    return descriptor.kind.matches(*kinds)
+
+
+def is_command(operation: data.View, *commands: Command | MapCommand) -> Value:
+    """Whether an operation has one of the commands."""
+    return operation.command.as_value().matches(*commands)
 
 
 class OperationResult(data.Struct):

@@ -2,7 +2,6 @@
 
 from amaranth import Signal
 
-from fanweave.golden.isa.ebpf_engine import MapCommand
 from fanweave.golden.isa.ebpf_maps import Errno, UpdateFlag
 from fanweave.hw.ebpf.maps.payloads import Command
 from fanweave.hw.ebpf.maps.work import Work
@@ -15,11 +14,10 @@ _LENGTH_BYTES = 4
 def search(work: Work) -> None:
     """Any operation: first the prefix is looked for."""
     m, op = work.m, work.op
-    is_lookup = op.command.as_value().matches(MapCommand.LOOKUP, MapCommand.READ)
     bits = Signal(11)
     m.d.comb += bits.eq((work.descriptor.key_bytes - _LENGTH_BYTES) << 3)
     with m.If(op.key[:32] > bits):
-        with m.If(is_lookup):
+        with m.If(work.is_lookup):
             work.finish(0)
         with m.Else():
             work.fail(Errno.INVALID)
@@ -33,10 +31,9 @@ def search(work: Work) -> None:
 def add_states(work: Work) -> None:
     """States behind the first step."""
     m, op, prefixes = work.m, work.op, work.prefixes
-    is_lookup = op.command.as_value().matches(MapCommand.LOOKUP, MapCommand.READ)
     with m.State("SEARCH"), m.If(prefixes.done):
         m.d.sync += work.slot.eq(prefixes.slot)
-        with m.If(is_lookup):
+        with m.If(work.is_lookup):
             place = work.first_word(prefixes.slot) << 3
             with m.If(prefixes.hit):
                 work.finish(work.address(place))

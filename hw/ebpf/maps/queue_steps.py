@@ -3,8 +3,8 @@
 from amaranth import Mux, Signal
 
 from fanweave.golden.isa.ebpf_maps import Errno, MapType, UpdateFlag
-from fanweave.hw.ebpf.maps.payloads import Command
-from fanweave.hw.ebpf.maps.work import Work, is_kind
+from fanweave.hw.ebpf.maps.payloads import Command, is_kind
+from fanweave.hw.ebpf.maps.work import Work
 
 __all__ = ["pop", "push"]
 

@@ -4,8 +4,8 @@ from amaranth import Cat, Const, Mux, Signal
 
 from fanweave.golden.isa.ebpf_machine import Region
 from fanweave.golden.isa.ebpf_maps import Errno, MapType
-from fanweave.hw.ebpf.maps.payloads import Command
-from fanweave.hw.ebpf.maps.work import Work, is_kind
+from fanweave.hw.ebpf.maps.payloads import Command, is_kind
+from fanweave.hw.ebpf.maps.work import Work
 
 __all__ = ["access", "add_states"]
 

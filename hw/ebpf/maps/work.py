@@ -1,7 +1,6 @@
 """What the steps of an operation work with: its registers, and the blocks beside it."""
 
 from amaranth import Cat, Const, Module, Mux, Signal, Value
-from amaranth.lib import data
 from amaranth.lib.memory import Memory
 
 from fanweave.golden.ebpf.config import EbpfConfig
@@ -10,17 +9,12 @@ from fanweave.golden.isa.ebpf_maps import MapType
 from fanweave.hw.ebpf.maps.copier import Copier
 from fanweave.hw.ebpf.maps.hash_index import HashIndex, found_layout
 from fanweave.hw.ebpf.maps.map_state import MapState
-from fanweave.hw.ebpf.maps.payloads import BEAT_BITS, PLACE_BITS, Command
+from fanweave.hw.ebpf.maps.payloads import BEAT_BITS, PLACE_BITS, Command, is_command, is_kind
 from fanweave.hw.ebpf.maps.prefix_table import PrefixTable
 from fanweave.hw.ebpf.maps.use_order import UseOrder
 from fanweave.hw.ebpf.maps.value_store import StoreCommand
 
-__all__ = ["Work", "is_kind", "value_address"]
-
-
-def is_kind(descriptor: data.View, *kinds: MapType) -> Value:
-    """Whether a map is of one of the types."""
-    return descriptor.kind.matches(*kinds)
+__all__ = ["Work", "value_address"]
 
 
 def value_address(number: Value, place: Value) -> Value:
@@ -109,7 +103,7 @@ class Work:
         m.d.comb += [
             self.prefix_slot.eq(self.slot),
             self.prefixes.key.eq(op.key),
-            self.prefixes.exact.eq(op.command.as_value().matches(Command.UPDATE, Command.DELETE)),
+            self.prefixes.exact.eq(is_command(op, Command.UPDATE, Command.DELETE)),
             self.prefixes.first_row.eq(descriptor.entry_base),
             self.prefixes.row_count.eq((descriptor.entries + lanes - 1) >> lane_bits),
             self.prefixes.row.eq(descriptor.entry_base + (self.prefix_slot >> lane_bits)),
@@ -135,6 +129,11 @@ class Work:
         """Where the words of a ring come around; of other maps they do not."""
         ring = is_kind(self.descriptor, MapType.RINGBUF)
         return Mux(ring, (self.descriptor.entries >> 3) - 1, Const((1 << 20) - 1, 20))[:20]
+
+    @property
+    def is_lookup(self) -> Value:
+        """The operation looks a key up, as use or not."""
+        return is_command(self.op, Command.LOOKUP, Command.READ)
 
     def finish(self, value: Value | int, *, answered: Value | int = 0) -> None:
         """Go to the result, with a number."""

@@ -3,14 +3,13 @@
 from fanweave.golden.ebpf.linux import LinuxMachine, LinuxMap, why_unavailable
 from fanweave.golden.errors import InputError
 from fanweave.golden.isa.ebpf import WideKind
-from fanweave.golden.isa.ebpf_maps import Errno, MapType
+from fanweave.golden.isa.ebpf_maps import TABLES, Errno, MapType
 from fanweave.sw.ebpf.object.contents import Contents, Entries, initial_contents
 from fanweave.sw.ebpf.object.engines import RunRequest, RunResult
 from fanweave.sw.ebpf.object.model import ObjectFile, ObjectProgram
 
 __all__ = ["run"]
 
-_TABLES = (MapType.ARRAY_OF_MAPS, MapType.PROG_ARRAY)
 _DESCRIPTOR_BYTES = 4
 
 
@@ -69,7 +68,7 @@ def _fill(
 
 def _value_for(linux: LinuxMachine, loaded: ObjectFile, kind: MapType, value: bytes) -> bytes:
     """What Linux wants: of tables descriptors."""
-    if kind not in _TABLES:
+    if kind not in TABLES:
         return value
     number = int.from_bytes(value, "little")
     if kind is MapType.ARRAY_OF_MAPS:
@@ -101,7 +100,7 @@ def _contents(linux: LinuxMachine, loaded: ObjectFile, before: Contents) -> dict
     """What is in the maps; programs cannot change tables, and Linux gives them no names."""
     return {
         number: sorted(dict(before.get(number, ())).items())
-        if made.spec.kind in _TABLES
+        if made.spec.kind in TABLES
         else list(linux.maps[number].items())
         for number, made in enumerate(loaded.maps)
     }

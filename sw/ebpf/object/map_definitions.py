@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from fanweave.golden.ebpf.maps import MapSpec, map_type
 from fanweave.golden.errors import InputError
-from fanweave.golden.isa.ebpf_maps import MapType
+from fanweave.golden.isa.ebpf_maps import TABLES, MapType
 from fanweave.sw.ebpf.object.btf import Btf, BtfError, BtfKind, BtfMember
 from fanweave.sw.ebpf.object.elf import Elf, Section, Symbol, SymbolKind
 
@@ -30,7 +30,6 @@ _TYPES = {"key": "key_size", "value": "value_size"}
 #: Members without a meaning here, and the numbers that are harmless.
 _IGNORED = {"pinning": (0, 1), "numa_node": (0,), "map_extra": (0,)}
 _VALUES = "values"
-_TABLES = (MapType.PROG_ARRAY, MapType.ARRAY_OF_MAPS)
 _TABLE_BYTES = 4
 
 
@@ -156,7 +155,7 @@ def _spec(elf: Elf, place: str, name: str, fields: dict[str, int]) -> MapSpec:
     except InputError as error:
         raise elf.refusal(place, str(error)) from None
     sizes = {
-        field: fields.get(field, _TABLE_BYTES if kind in _TABLES else 0)
+        field: fields.get(field, _TABLE_BYTES if kind in TABLES else 0)
         for field in ("key_size", "value_size")
     }
     return MapSpec(
@@ -188,7 +187,7 @@ class _Definition:
             offset=symbol.value,
             size=symbol.size,
         )
-        if made.spec.kind not in _TABLES:
+        if made.spec.kind not in TABLES:
             if values is not None:
                 raise self.refuse(
                     f"a map of type {made.spec.kind.name} begins empty and has no `{_VALUES}`"
@@ -263,6 +262,6 @@ class _Definition:
             )
         members, deeper = self.members(pointer.type)
         spec = _spec(self.elf, self.place, f"{self.name}.inner", members)
-        if deeper is not None or spec.kind in _TABLES:
+        if deeper is not None or spec.kind in TABLES:
             raise self.refuse("maps in an array of maps cannot hold maps or programs themselves")
         return spec
