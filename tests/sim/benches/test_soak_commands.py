@@ -60,7 +60,10 @@ def test_time_ends_a_soak_after_one_round_at_least(monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("nothing",), "soak 'nothing' is not known; choose one of ebpf, ebpf-linux, ventaglio"),
+        (
+            ("nothing",),
+            "soak 'nothing' is not known; choose one of ebpf, ebpf-linux, ebpf-loader, ventaglio",
+        ),
         (("--config", "huge", "--rounds", "1"), "unknown configuration 'huge'; choose one of"),
         (("--rounds", "0"), "0 is not in the range"),
     ],
