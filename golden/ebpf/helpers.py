@@ -127,6 +127,7 @@ def _update(
 ) -> int:
     found = memory.map_of(handle, _UPDATE)
     _require_writable(found)
+    memory.require_operand(found.spec.value_size)
     wanted = memory.read(key, found.spec.key_size)
     return found.update(wanted, memory.read(value, found.spec.value_size), flags, engine.number)
 
@@ -140,6 +141,7 @@ def _delete(memory: Memory, engine: Engine, handle: int, key: int, *_: int) -> i
 def _push(memory: Memory, engine: Engine, handle: int, value: int, flags: int, *_: int) -> int:
     found = memory.map_of(handle, _PUSH)
     _require_writable(found)
+    memory.require_operand(found.spec.value_size)
     return found.push(memory.read(value, found.spec.value_size), flags)
 
 
@@ -147,6 +149,7 @@ def _pop(memory: Memory, engine: Engine, handle: int, value: int, *_: int) -> in
     found = memory.map_of(handle, _POP)
     _require_readable(found)
     _require_writable(found)
+    memory.require_operand(found.spec.value_size)
     # A bad address must not cost the value.
     memory.locate(value, found.spec.value_size, write=True)
     result, taken = found.pop()
@@ -157,6 +160,7 @@ def _pop(memory: Memory, engine: Engine, handle: int, value: int, *_: int) -> in
 def _peek(memory: Memory, engine: Engine, handle: int, value: int, *_: int) -> int:
     found = memory.map_of(handle, _POP)
     _require_readable(found)
+    memory.require_operand(found.spec.value_size)
     result, seen = found.peek()
     memory.write(value, seen)
     return result
@@ -172,6 +176,7 @@ def _ring_output(
     memory: Memory, engine: Engine, handle: int, data: int, length: int, flags: int, *_: int
 ) -> int:
     ring = _ring_of(memory, handle)
+    memory.require_operand(length)
     record = memory.read(data, length)
     if flags & ~_RING_FLAGS:
         return -Errno.INVALID

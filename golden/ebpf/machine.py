@@ -34,6 +34,9 @@ class Machine:
         Engines, each with its own random numbers.
     budget : int
         Instructions of one event, after which the watchdog ends it.
+    operand_bytes : int, optional
+        Most bytes that a helper may copy; any number if it is not given. An engine in hardware has
+        such a limit.
 
     Raises
     ------
@@ -49,6 +52,7 @@ class Machine:
         programs: Mapping[int, Program] | None = None,
         engines: int = 1,
         budget: int = DEFAULT_BUDGET,
+        operand_bytes: int | None = None,
     ) -> None:
         if engines < 1:
             raise InputError(f"engines = {engines}; a machine needs 1 or more")
@@ -70,6 +74,7 @@ class Machine:
             for n in range(engines)
         ]
         self.budget = budget
+        self.operand_bytes = operand_bytes
         self._translations: dict[Program, Translation] = {}
 
     def run(
@@ -114,7 +119,9 @@ class Machine:
         where = self.engines[engine]
         where.time_ns = time_ns
         memory = Memory(
-            context if isinstance(context, bytearray) else bytearray(context), self.maps
+            context if isinstance(context, bytearray) else bytearray(context),
+            self.maps,
+            self.operand_bytes,
         )
         event = Event(program=program, memory=memory, engine=where)
         fault = FaultCause.NONE

@@ -37,11 +37,16 @@ class Memory:
         What the event brings; programs may change it.
     maps : sequence of Map
         By number.
+    operand_bytes : int, optional
+        Most bytes that a helper may copy; any number if it is not given.
     """
 
-    def __init__(self, context: bytearray, maps: Sequence[Map]) -> None:
+    def __init__(
+        self, context: bytearray, maps: Sequence[Map], operand_bytes: int | None = None
+    ) -> None:
         self.context = context
         self.maps = maps
+        self.operand_bytes = operand_bytes
         self.stack = bytearray(CALL_FRAMES * FRAME_BYTES)
         #: Bytes of the stack that belong to a frame in use.
         self.frames = 1
@@ -114,6 +119,17 @@ class Memory:
         if not 0 <= number < len(self.maps) or self.maps[number].spec.kind not in kinds:
             raise MachineFaultError(FaultCause.BAD_MAP)
         return self.maps[number]
+
+    def require_operand(self, size: int) -> None:
+        """Check that a helper may copy so many bytes.
+
+        Raises
+        ------
+        MachineFaultError
+            If it may not.
+        """
+        if self.operand_bytes is not None and size > self.operand_bytes:
+            raise MachineFaultError(FaultCause.OPERAND_SIZE)
 
     def drop_records(self) -> None:
         """Discard what the event has reserved and left open."""

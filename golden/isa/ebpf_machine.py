@@ -64,6 +64,8 @@ class FaultCause(enum.IntEnum):
     BAD_MAP = 7
     END_OF_PROGRAM = 8
     FORBIDDEN = 9  # the flags of a map keep programs from this
+    OPERAND_SIZE = 10  # a helper would copy more than the engine's operand buffer holds
+    NO_PROGRAM = 11  # the event names a program that is bound to no image
 
 
 def map_handle(number: int) -> int:

@@ -5,29 +5,29 @@ from amaranth.lib import data
 
 from fanweave.hw.ebpf.payloads import THREAD_BITS, Cause
 
-__all__ = ["Call", "CopyWrite", "Reply", "TailCall"]
+__all__ = ["CLEAN_UP", "Call", "CopyWrite", "Reply"]
+
+#: In place of a helper's number: the event ends, and its open records are discarded.
+CLEAN_UP = 0
 
 
 class Call(data.Struct):
-    """A thread calls a helper."""
+    """A thread calls a helper, by its number; only helpers that exist, or `CLEAN_UP`."""
 
     thread: unsigned(THREAD_BITS)
     helper: unsigned(8)
 
 
 class Reply(data.Struct):
-    """What a helper leaves in r0, or why it ends the event."""
+    """What a helper leaves in r0, or why it ends the event.
+
+    With ``goes_on_elsewhere`` the low 8 bits of the value are the program that a tail call names.
+    """
 
     thread: unsigned(THREAD_BITS)
     value: unsigned(64)
     cause: Cause
-
-
-class TailCall(data.Struct):
-    """A thread goes on in another program."""
-
-    thread: unsigned(THREAD_BITS)
-    program: unsigned(8)
+    goes_on_elsewhere: unsigned(1)
 
 
 class CopyWrite(data.Struct):

@@ -5,10 +5,12 @@ from amaranth.lib import data, enum
 
 from fanweave.golden.isa.ebpf_machine import FaultCause
 
-__all__ = ["Cause", "Event", "HostWrite", "Verdict"]
+__all__ = ["PROGRAM_BITS", "THREAD_BITS", "Cause", "Event", "HostWrite", "Verdict"]
 
 #: Width of a number of a thread in every payload.
 THREAD_BITS = 4
+#: Width of a number that events and tail calls name a program by.
+PROGRAM_BITS = 8
 
 
 class Cause(enum.Enum, shape=unsigned(4)):
@@ -24,13 +26,17 @@ class Cause(enum.Enum, shape=unsigned(4)):
     BAD_MAP = FaultCause.BAD_MAP
     END_OF_PROGRAM = FaultCause.END_OF_PROGRAM
     FORBIDDEN = FaultCause.FORBIDDEN
+    OPERAND_SIZE = FaultCause.OPERAND_SIZE
+    NO_PROGRAM = FaultCause.NO_PROGRAM
 
 
 class Event(data.Struct):
-    """An event: bytes of its context, which follow on the contexts stream."""
+    """An event: its program, and the bytes of its context, which follow on the contexts stream."""
 
     length: unsigned(16)
     tag: unsigned(16)
+    program: unsigned(PROGRAM_BITS)
+    time_ns: unsigned(64)
 
 
 class Verdict(data.Struct):

@@ -4,11 +4,11 @@ from amaranth import unsigned
 from amaranth.lib import data, enum
 
 from fanweave.golden.isa.ebpf_loader import LoadFault
+from fanweave.hw.ebpf.payloads import PROGRAM_BITS
 
 __all__ = [
     "IMAGE_BITS",
     "LENGTH_BITS",
-    "PROGRAM_BITS",
     "SLOT_BITS",
     "Bind",
     "Commit",
@@ -21,9 +21,8 @@ __all__ = [
 #: Width of a slot's address, and of a number of slots.
 SLOT_BITS = 16
 LENGTH_BITS = SLOT_BITS + 1
-#: Widths of numbers of images and programs in every payload; what a store has not is refused.
+#: Width of a number of an image in every payload; one that a store has not is refused.
 IMAGE_BITS = 8
-PROGRAM_BITS = 8
 
 
 class LoadCause(enum.Enum, shape=unsigned(4)):

@@ -5,11 +5,11 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from fanweave.hw.ebpf.payloads import PROGRAM_BITS
 from fanweave.hw.ebpf.program_checker import CHECK_CYCLES, ProgramChecker
 from fanweave.hw.ebpf.program_payloads import (
     IMAGE_BITS,
     LENGTH_BITS,
-    PROGRAM_BITS,
     SLOT_BITS,
     Bind,
     Commit,

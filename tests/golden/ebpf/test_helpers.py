@@ -386,3 +386,21 @@ def test_a_program_that_a_function_goes_on_in_returns_to_the_functions_caller(re
     outcome = machine.run(caller, reference=reference)
     assert (outcome.fault, outcome.r0) == (FaultCause.NONE, 42)
     assert outcome.instructions == 2 + 3 + 3 + 2
+
+
+@pytest.mark.parametrize(
+    ("operand_bytes", "fault"), [(16, FaultCause.NONE), (15, FaultCause.OPERAND_SIZE)]
+)
+def test_a_machine_may_copy_so_many_bytes(operand_bytes, fault):
+    ring = make(MapType.RINGBUF, key=0, value=0, entries=64)
+    queue = make(MapType.QUEUE, key=0, value=16)
+    keyed = make(MapType.HASH, value=16)
+    for program in (
+        [copy(2, 1), map_of(1, 0), mov(3, 16), mov(4, 0), call("ringbuf_output")],
+        [copy(2, 1), map_of(1, 1), mov(3, 0), call("map_push_elem")],
+        [copy(2, 1), map_of(1, 1), call("map_peek_elem")],
+        [copy(2, 1), map_of(1, 1), call("map_pop_elem")],
+        [copy(2, 1), copy(3, 1), map_of(1, 2), mov(4, 0), call("map_update_elem")],
+    ):
+        machine = Machine([ring, queue, keyed], operand_bytes=operand_bytes)
+        assert machine.run(Program.of([*program, leave()]), bytearray(16)).fault is fault
