@@ -4,7 +4,7 @@ from amaranth import Cat, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-__all__ = ["Divider", "Division"]
+__all__ = ["Divider", "Division", "Quotient"]
 
 _STEPS = 32
 
@@ -24,6 +24,13 @@ class Division(data.Struct):
     thread: unsigned(4)
 
 
+class Quotient(data.Struct):
+    """What came of a division."""
+
+    value: unsigned(64)
+    thread: unsigned(4)
+
+
 class Divider(wiring.Component):
     """One division at a time: a result 34 cycles after its operands, whatever they are.
 
@@ -34,12 +41,13 @@ class Divider(wiring.Component):
     Members
     -------
     i : stream in of `Division`
-    o : stream out of ``value`` (64 bits) and ``thread``
+    o : stream out of `Quotient`
     """
 
     def __init__(self) -> None:
-        result = data.StructLayout({"value": 64, "thread": 4})
-        super().__init__({"i": In(stream.Signature(Division)), "o": Out(stream.Signature(result))})
+        super().__init__(
+            {"i": In(stream.Signature(Division)), "o": Out(stream.Signature(Quotient))}
+        )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

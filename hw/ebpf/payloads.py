@@ -5,7 +5,7 @@ from amaranth.lib import data, enum
 
 from fanweave.golden.isa.ebpf_machine import FaultCause
 
-__all__ = ["PROGRAM_BITS", "THREAD_BITS", "Cause", "Event", "HostWrite", "Verdict"]
+__all__ = ["PROGRAM_BITS", "THREAD_BITS", "Cause", "Event", "Verdict"]
 
 #: Width of a number of a thread in every payload.
 THREAD_BITS = 4
@@ -46,10 +46,3 @@ class Verdict(data.Struct):
     cause: Cause
     tag: unsigned(16)
     instructions: unsigned(32)
-
-
-class HostWrite(data.Struct):
-    """Puts a word into a slot of the program."""
-
-    slot: unsigned(16)
-    word: unsigned(64)

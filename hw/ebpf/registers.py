@@ -8,10 +8,11 @@ from amaranth.lib.wiring import In, Out
 from fanweave.golden.isa.ebpf import FRAME_POINTER
 from fanweave.golden.isa.ebpf_machine import CALL_FRAMES, FRAME_BYTES, Region
 
-__all__ = ["RegisterFile"]
+__all__ = ["ARGUMENTS", "RegisterFile"]
 
 _SAVED = range(6, 10)  # r6 to r9: a window a frame
-_ARGUMENTS = range(1, 6)  # r1 to r5: all of a thread's at once, for helpers
+#: r1 to r5: all of a thread's at once, for helpers.
+ARGUMENTS = range(1, 6)
 
 
 class RegisterFile(wiring.Component):
@@ -59,7 +60,7 @@ class RegisterFile(wiring.Component):
                 "r0": Out(64),
                 "arguments_thread": In(thread),
                 "arguments_length": In(16),
-                "arguments": Out(64).array(len(_ARGUMENTS)),
+                "arguments": Out(64).array(len(ARGUMENTS)),
                 "write_enable": In(1),
                 "write_thread": In(thread),
                 "write_frame": In(frame),
@@ -124,7 +125,7 @@ class RegisterFile(wiring.Component):
 
     def _arguments(self, m: Module, by_thread: Array) -> None:
         """A copy of r1 to r5, each in a memory of its own."""
-        for number, value in zip(_ARGUMENTS, self.arguments, strict=True):
+        for number, value in zip(ARGUMENTS, self.arguments, strict=True):
             m.submodules[f"r{number}"] = memory = Memory(shape=64, depth=self.threads, init=[])
             read, write = memory.read_port(), memory.write_port()
             known = Signal(name=f"r{number}_known")

@@ -42,10 +42,10 @@ def play(program: Program, *, config: EbpfConfig, events: int, budget: int = 100
     # Only now: describing hardware is slow to import.
     from amaranth.sim import Simulator
 
-    from fanweave.hw.ebpf.core import Core
     from fanweave.hw.ebpf.payloads import Cause
+    from fanweave.sim.benches.ebpf.bare_core import BareCore
 
-    core = Core(config=config)
+    core = BareCore(config=config)
     code = b"".join(instruction.encode() for instruction in program.instructions)
     counted: list[int] = [0, 0]
 

@@ -64,10 +64,10 @@ def run_events(
     # Only now: describing hardware is slow to import.
     from amaranth.sim import Simulator
 
-    from fanweave.hw.ebpf.core import Core
     from fanweave.hw.stream.testing import stream_get, stream_put
+    from fanweave.sim.benches.ebpf.bare_core import BareCore
 
-    core = Core(config=config)
+    core = BareCore(config=config)
     verdicts: list[dict[int, tuple[int, int, int]]] = []
 
     async def host(ctx: Any) -> None:

@@ -1,0 +1,94 @@
+"""Gives events to free threads."""
+
+from amaranth import Module, Mux, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from fanweave.hw.ebpf.payloads import Event
+
+__all__ = ["Ingress"]
+
+
+class Ingress(wiring.Component):
+    """One event after the other: a free thread is claimed, its context filled, then it starts.
+
+    Parameters
+    ----------
+    threads : int
+        A power of two, 2 or more.
+    context_bytes : int
+        Most bytes of a context; what comes behind is taken and dropped.
+
+    Members
+    -------
+    events : stream in of `Event`; contexts : stream in of 64-bit words
+        An event's context follows it, 8 bytes a word.
+    free : In(threads)
+        Threads that have no event.
+    claim : Out(1); claimed : Out; length : Out(16)
+        The event is taken by that thread in this cycle, and the bytes of its context.
+    fill, fill_word, fill_data : Out
+        A word of the context of the thread that was claimed last.
+    start : Out(1); thread : Out
+        That thread, and that it begins.
+    """
+
+    def __init__(self, *, threads: int, context_bytes: int) -> None:
+        self.threads = threads
+        self.context_bytes = context_bytes
+        super().__init__(
+            {
+                "events": In(stream.Signature(Event)),
+                "contexts": In(stream.Signature(64)),
+                "free": In(threads),
+                "claim": Out(1),
+                "claimed": Out(range(threads)),
+                "length": Out(16),
+                "fill": Out(1),
+                "fill_word": Out(range(context_bytes // 8)),
+                "fill_data": Out(64),
+                "start": Out(1),
+                "thread": Out(range(threads)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        word = Signal(13)
+        words = Signal(13)
+        event = self.events.payload
+        for number in reversed(range(self.threads)):
+            with m.If(self.free[number]):
+                m.d.comb += self.claimed.eq(number)
+        m.d.comb += [
+            self.length.eq(
+                Mux(event.length > self.context_bytes, self.context_bytes, event.length)
+            ),
+            self.fill_word.eq(word),
+            self.fill_data.eq(self.contexts.payload),
+        ]
+        with m.FSM(name="ingress"):
+            with m.State("CLAIM"):
+                m.d.comb += [
+                    self.events.ready.eq(self.free.any()),
+                    self.claim.eq(self.events.valid & self.events.ready),
+                ]
+                with m.If(self.claim):
+                    m.d.sync += [
+                        self.thread.eq(self.claimed),
+                        word.eq(0),
+                        words.eq((event.length + 7) >> 3),
+                    ]
+                    m.next = "FILL"
+            with m.State("FILL"):
+                left = word != words
+                m.d.comb += [
+                    self.contexts.ready.eq(left),
+                    self.fill.eq(left & self.contexts.valid & (word < self.context_bytes // 8)),
+                    self.start.eq(~left),
+                ]
+                with m.If(~left):
+                    m.next = "CLAIM"
+                with m.Elif(self.contexts.valid):
+                    m.d.sync += word.eq(word + 1)
+        return m
