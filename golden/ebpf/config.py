@@ -56,6 +56,8 @@ class EbpfConfig:
         Prefixes that are compared in a cycle.
     images, programs : int
         Programs in memory at a time, and numbers that name them.
+    returns_context : bool
+        What a program made of the context leaves with the verdict.
 
     Raises
     ------
@@ -77,6 +79,7 @@ class EbpfConfig:
     prefix_lanes: int = 16
     images: int = 8
     programs: int = 16
+    returns_context: bool = False
 
     def __post_init__(self) -> None:
         for name, (low, high) in _LIMITS.items():
@@ -87,6 +90,10 @@ class EbpfConfig:
                 )
         if not isinstance(self.engines, int) or not 1 <= self.engines <= 8:
             raise InputError(f"engines = {self.engines!r} is illegal; it must be from 1 to 8")
+        if not isinstance(self.returns_context, bool):
+            raise InputError(
+                f"returns_context = {self.returns_context!r} is illegal; it must be true or false"
+            )
         if self.prefix_lanes > self.prefixes:
             raise InputError(
                 f"prefix_lanes = {self.prefix_lanes} is illegal; it must not be more than "

@@ -13,6 +13,7 @@ from fanweave.hw.ebpf.alu import Alu, Comparator
 from fanweave.hw.ebpf.bytes import bytes_of
 from fanweave.hw.ebpf.decoder import Controls, Decoder, InstructionWord
 from fanweave.hw.ebpf.divider import Divider, Division
+from fanweave.hw.ebpf.egress import Egress, ended_layout
 from fanweave.hw.ebpf.helper_payloads import CLEAN_UP, Call, CopyWrite, Reply
 from fanweave.hw.ebpf.ingress import Ingress
 from fanweave.hw.ebpf.late_results import LateResults
@@ -64,6 +65,8 @@ class Core(wiring.Component):
     events : stream in of `Event`; contexts : stream in of 64-bit words
         An event's context follows it, 8 bytes a word.
     verdicts : stream out of `Verdict`
+    contexts_after : stream out of 64-bit words
+        With ``returns_context``: a verdict's context follows it, as the program left it.
     budget : In(32)
         Instructions an event may execute.
     busy : Out(1)
@@ -92,11 +95,13 @@ event_program, event_valid, event_image, event_base, call_program, call_valid, c
     def __init__(self, *, config: EbpfConfig) -> None:
         self.config = config
         thread, image = range(config.threads), range(config.images)
+        contexts_after = Out(stream.Signature(64))
         super().__init__(
             {
                 "events": In(stream.Signature(Event)),
                 "contexts": In(stream.Signature(64)),
                 "verdicts": Out(stream.Signature(Verdict)),
+                **({"contexts_after": contexts_after} if config.returns_context else {}),
                 "budget": In(32),
                 "busy": Out(1),
                 "instructions": Out(1),
@@ -139,6 +144,7 @@ event_program, event_valid, event_image, event_base, call_program, call_valid, c
         self._blocks(m)
         self._queues(m)
         self._ingress(m)
+        self._egress(m)
         self._helper_ports(m)
         fetched = self._select(m)
         decoded = self._decode(m, fetched)
@@ -164,7 +170,7 @@ event_program, event_valid, event_image, event_base, call_program, call_valid, c
             threads=config.threads, size=CALL_FRAMES * FRAME_BYTES, clears=True
         )
         m.submodules.context = context = ThreadMemory(
-            threads=config.threads, size=config.context_bytes
+            threads=config.threads, size=config.context_bytes, leaves=config.returns_context
         )
         self._memories = ThreadMemories(stack, context)
         m.submodules.divider = divider = Divider()
@@ -177,22 +183,41 @@ event_program, event_valid, event_image, event_base, call_program, call_valid, c
     def _queues(self, m: Module) -> None:
         """A place for each thread in all of them, so none is ever full."""
         depth = self.config.threads
-        verdict = data.StructLayout({"verdict": Verdict, "thread": self._threads.shape})
         m.submodules.divisions = self._divisions = Queue(shape=Division, depth=depth)
         m.submodules.accesses = self._accesses = Queue(shape=Access, depth=depth)
         m.submodules.calls = self._calls = Queue(shape=Call, depth=depth)
-        m.submodules.verdict_queue = self._verdicts = Queue(shape=verdict, depth=depth)
+        m.submodules.verdict_queue = self._verdicts = Queue(shape=ended_layout(depth), depth=depth)
         wiring.connect(m, self._divisions.o, self._divider.i)
         wiring.connect(m, self._accesses.o, wiring.flipped(self.accesses))
         wiring.connect(m, self._calls.o, wiring.flipped(self.calls))
-        m.d.comb += [
-            self.verdicts.valid.eq(self._verdicts.o.valid),
-            self.verdicts.payload.eq(self._verdicts.o.payload.verdict),
-            self._verdicts.o.ready.eq(self.verdicts.ready),
-            self.busy.eq(~self._threads.all_free),
-        ]
-        with m.If(self.verdicts.valid & self.verdicts.ready):
-            m.d.sync += self._threads.free[self._verdicts.o.payload.thread].eq(1)
+        m.d.comb += self.busy.eq(~self._threads.all_free)
+
+    def _egress(self, m: Module) -> None:
+        """Give verdicts; a thread is free when its own has left."""
+        ended, context = self._verdicts.o, self._memories.context
+        thread, freed = ended.payload.thread, Signal(name="freed")
+        if self.config.returns_context:
+            m.submodules.egress = egress = Egress(
+                threads=self.config.threads, context_bytes=self.config.context_bytes
+            )
+            wiring.connect(m, ended, egress.ended)
+            wiring.connect(m, egress.verdicts, wiring.flipped(self.verdicts))
+            wiring.connect(m, egress.contexts, wiring.flipped(self.contexts_after))
+            m.d.comb += [
+                context.leave_thread.eq(egress.thread),
+                context.leave_offset.eq(egress.read_offset),
+                egress.read_data.eq(context.leave_data),
+                freed.eq(egress.freed),
+            ]
+        else:
+            m.d.comb += [
+                self.verdicts.valid.eq(ended.valid),
+                self.verdicts.payload.eq(ended.payload.verdict),
+                ended.ready.eq(self.verdicts.ready),
+                freed.eq(ended.valid & ended.ready),
+            ]
+        with m.If(freed):
+            m.d.sync += self._threads.free[thread].eq(1)
 
     def _ingress(self, m: Module) -> None:
         """Give an event to a free thread: fill its context, then start it."""
@@ -587,6 +612,7 @@ event_program, event_valid, event_image, event_base, call_program, call_valid, c
         m.d.comb += [
             self._verdicts.i.valid.eq(ends & ~self.open.bit_select(thread, 1)),
             entry.thread.eq(thread),
+            entry.length.eq(threads.length[thread]),
             entry.verdict.r0.eq(self._registers.r0),
             entry.verdict.cause.eq(cause),
             entry.verdict.tag.eq(threads.tag[thread]),

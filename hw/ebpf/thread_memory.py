@@ -24,6 +24,8 @@ class ThreadMemory(wiring.Component):
         Whether a thread's part can be cleared in a cycle: a bit for each word says whether it was
         written since. One that was not reads as zero, and the first store to it stores zeros
         beside its own bytes. Such a memory must not be filled.
+    leaves : bool
+        Whether ``leave_data`` is needed; zero otherwise.
 
     Members
     -------
@@ -32,6 +34,8 @@ class ThreadMemory(wiring.Component):
         meaning.
     copy_thread, copy_offset : In; copy_data : Out(64)
         The same once more, for helpers.
+    leave_thread, leave_offset : In; leave_data : Out(64)
+        The same once more, for whole words that leave with a verdict.
     write_enable, write_thread, write_offset, write_size, write_data : In
         Stores 1 to 8 bytes; ``write_size`` is their number. A read in the same cycle gives
         what was there before.
@@ -46,13 +50,16 @@ class ThreadMemory(wiring.Component):
         If a parameter is not as described.
     """
 
-    def __init__(self, *, threads: int, size: int, clears: bool = False) -> None:
+    def __init__(
+        self, *, threads: int, size: int, clears: bool = False, leaves: bool = False
+    ) -> None:
         for name, value, least in (("threads", threads, 1), ("size", size, 16)):
             if value < least or value & value - 1:
                 raise ValueError(f"{name} = {value} must be a power of two of at least {least}")
         self.threads = threads
         self.size = size
         self.clears = clears
+        self.leaves = leaves
         thread = range(max(threads, 2))
         super().__init__(
             {
@@ -62,6 +69,9 @@ class ThreadMemory(wiring.Component):
                 "copy_thread": In(thread),
                 "copy_offset": In(range(size)),
                 "copy_data": Out(64),
+                "leave_thread": In(thread),
+                "leave_offset": In(range(size)),
+                "leave_data": Out(64),
                 "write_enable": In(1),
                 "write_thread": In(thread),
                 "write_offset": In(range(size)),
@@ -94,6 +104,7 @@ class ThreadMemory(wiring.Component):
         readers = (
             (self.read_thread, self.read_offset, self.read_data),
             (self.copy_thread, self.copy_offset, self.copy_data),
+            *(((self.leave_thread, self.leave_offset, self.leave_data),) if self.leaves else ()),
         )
         banks: list[list[Value]] = [[] for _ in readers]
         for odd in (0, 1):
