@@ -1,27 +1,14 @@
 """Runs a Verilated design in a plain C++ loop: the yardstick for the cost of cocotb."""
 
-import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from fanweave.golden.errors import FaultError, InputError
-from fanweave.sim.runner.cache import content_key
-from fanweave.sim.runner.design import Design, VerilogSource
+from fanweave.sim.runner.design import Design
+from fanweave.sim.runner.loop import build_loop, member_of
 from fanweave.sim.runner.progress import Progress
-from fanweave.sim.runner.toolchain import Toolchain, find_toolchain
-from fanweave.sim.runner.verilate import (
-    OPTIMISE,
-    build_cache,
-    explain_failure,
-    shared_runtime,
-    source_texts,
-    toolchain_identity,
-    verilator_arguments,
-    waivers,
-    write_sources,
-)
 
 __all__ = ["BareResult", "run_bare"]
 
@@ -113,7 +100,8 @@ def run_bare(
                 f"design {design.name!r} has no port {port!r}; its ports are "
                 f"{', '.join(design.ports)}"
             )
-    executable = _build(design, _main_text(design, reset=reset, inputs=inputs, until=until))
+    main = _main_text(design, reset=reset, inputs=inputs, until=until)
+    executable = build_loop(design, main, label=f"building {design.name} for a bare loop")
     command = [str(executable), str(cycles)]
     command += [f"+{name}={value}" for name, value in (plusargs or {}).items()]
     with Progress(f"simulating {design.name} in a bare loop"):
@@ -128,66 +116,14 @@ def run_bare(
 
 
 def _main_text(design: Design, *, reset: str, inputs: Mapping[str, int], until: str | None) -> str:
-    assignments = [f"    {_member(name)} = {value}ull;" for name, value in inputs.items()]
+    assignments = [f"    top->{member_of(name)} = {value}ull;" for name, value in inputs.items()]
     replacements = {
-        "top->@CLOCK@": _member(design.clock),
-        "@RESET@": _member(reset),
+        "top->@CLOCK@": f"top->{member_of(design.clock)}",
+        "@RESET@": f"top->{member_of(reset)}",
         "@INPUTS@": "\n".join(assignments),
-        "@UNTIL@": _member(until) if until else "false",
+        "@UNTIL@": f"top->{member_of(until)}" if until else "false",
     }
     text = _MAIN
     for mark, replacement in replacements.items():
         text = text.replace(mark, replacement)
     return text
-
-
-def _member(port: str) -> str:
-    """Return the C++ name of a port; Verilator writes the second of two underscores as a code."""
-    return "top->" + port.replace("__", "___05F")
-
-
-def _build(design: Design, main: str) -> Path:
-    toolchain = find_toolchain()
-    arguments = verilator_arguments(design, waves=False)
-    sources = [*design.sources, waivers()]
-    key = content_key(
-        [*toolchain_identity(toolchain), *arguments, *source_texts(sources), design.toplevel, main]
-    )
-
-    def build(folder: Path) -> Sequence[Path]:
-        return [_compile(folder, toolchain, design, sources, arguments, main)]
-
-    entry = build_cache().obtain(key, build, label=f"building {design.name} for a bare loop")
-    return entry.folder / "bare"
-
-
-def _compile(
-    folder: Path,
-    toolchain: Toolchain,
-    design: Design,
-    sources: Sequence[VerilogSource],
-    arguments: Sequence[str],
-    main: str,
-) -> Path:
-    objects = folder / "objects"
-    objects.mkdir()
-    (folder / "main.cpp").write_text(main)
-    paths = [str(path) for path in write_sources(sources, folder / "rtl")]
-    log = folder / "build.log"
-    verilate = [str(toolchain.shim() / "verilator"), "--cc", "--exe", "--build", "-j", "2"]
-    verilate += ["-Mdir", str(objects), "--top-module", design.toplevel, "--prefix", "Vtop"]
-    verilate += ["-o", "bare", *arguments, *paths, str(folder / "main.cpp")]
-    with shared_runtime(objects, toolchain, waves=False), open(log, "w") as stream:
-        outcome = subprocess.run(
-            verilate,
-            env=toolchain.environment(optimise=OPTIMISE),
-            stdout=stream,
-            stderr=subprocess.STDOUT,
-            check=False,
-        )
-        if outcome.returncode != 0:
-            raise InputError(explain_failure(design, log))
-    executable = folder / "bare"
-    shutil.move(objects / "bare", executable)
-    shutil.rmtree(objects)
-    return executable
