@@ -1,15 +1,11 @@
 """The Verilog of the bench, converted once for each state of the sources."""
 
-from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-import amaranth
-
-import fanweave
 from fanweave.golden.ventaglio.config import VentaglioConfig
-from fanweave.sim.runner.cache import BuildCache, content_key
-from fanweave.sim.runner.design import Design, VerilogSource, design_from_component
-from fanweave.sim.runner.toolchain import build_root
+from fanweave.sim.runner.converted import converted_verilog
+from fanweave.sim.runner.design import Design, VerilogSource
 
 __all__ = ["SOURCES", "harness_design"]
 
@@ -40,38 +36,22 @@ SOURCES = (
 
 
 def harness_design(config: VentaglioConfig) -> Design:
-    """The harness around a unit, as a design to be Verilated.
+    """The harness around a unit, as a design to be Verilated."""
 
-    The conversion takes longer than a short run, so its text is cached by the sources that it
-    comes from and the configuration.
-    """
-    key = content_key([repr(config), amaranth.__version__, *_source_texts()])
-
-    def convert(folder: Path) -> Sequence[Path]:
+    def build() -> Any:
         # Only now: describing hardware is slow to import.
         from fanweave.sim.benches.ventaglio.harness import Harness
 
-        design = design_from_component(Harness(config=config), name=_NAME)
-        file = folder / f"{_NAME}.v"
-        file.write_text(design.sources[0].text)
-        return [file]
+        return Harness(config=config)
 
-    entry = BuildCache(build_root() / "converted").obtain(
-        key, convert, label="converting ventaglio to Verilog"
-    )
+    text = converted_verilog(build, name=_NAME, key=repr(config), sources=SOURCES)
     here = Path(__file__).resolve().parent
     return Design(
         name=_NAME,
         toplevel=_NAME,
         sources=(
-            VerilogSource.from_file(entry.folder / f"{_NAME}.v"),
+            VerilogSource(name=f"{_NAME}.v", text=text),
             VerilogSource.from_file(here / "bench_memory.sv"),
             VerilogSource(name="apart.vlt", text=_APART),
         ),
     )
-
-
-def _source_texts() -> list[str]:
-    root = Path(fanweave.__file__).resolve().parent
-    files = [file for pattern in SOURCES for file in sorted(root.glob(pattern))]
-    return [f"{file.relative_to(root)}\n{file.read_text()}" for file in files]
