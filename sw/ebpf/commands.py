@@ -6,6 +6,7 @@ from fanweave.sw.ebpf.inputs import read_code, read_text, write_output
 from fanweave.sw.ebpf.object_commands import build, dump, headers, load
 from fanweave.sw.ebpf.run_command import run
 from fanweave.sw.ebpf.verify_command import verify
+from fanweave.sw.policies.commands import policies
 
 __all__ = ["ebpf"]
 
@@ -21,7 +22,7 @@ def ebpf() -> None:
     """
 
 
-for _command in (build, dump, headers, load, run, verify):
+for _command in (build, dump, headers, load, policies, run, verify):
     ebpf.add_command(_command)
 
 _SYNTAX = click.option(
