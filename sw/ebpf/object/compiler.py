@@ -1,14 +1,12 @@
 """From C to an object file, with the clang that the `ziglang` package brings."""
 
-import importlib.util
-import subprocess
-import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from fanweave.golden.errors import InputError
+from fanweave.sw.clang import argument, run_clang
 from fanweave.sw.ebpf.object.headers import write_headers
 
 __all__ = ["CPUS", "Compiled", "compile_c"]
@@ -23,7 +21,6 @@ _OPTIONS = (
     # The same object wherever it is built.
     "-fdebug-compilation-dir=.",
 )
-_SECONDS = 120
 #: What the compiler says -> what it means.
 _HINTS = {
     "changed binding to STB_GLOBAL": (
@@ -85,29 +82,17 @@ def compile_c(
         raise InputError(f"cpu {cpu!r} does not exist; choose one of {', '.join(CPUS)}")
     if not source.is_file():
         raise InputError(f"{source} is not a file; a C source is expected")
-    if importlib.util.find_spec("ziglang") is None:
-        raise InputError("the compiler is not installed; pip install ziglang brings it")
     with tempfile.TemporaryDirectory(prefix="fanweave-") as temporary:
         folder = Path(temporary)
         headers = folder / "include"
         write_headers(headers)
         target = folder / "program.o"
-        # zig knows no `--` before a name that looks like an option.
-        name = f"./{source}" if str(source).startswith("-") else str(source)
-        command = [sys.executable, "-m", "ziglang", "cc", *_OPTIONS, f"-mcpu={cpu}"]
-        command += [f"-I{path}" for path in include]
-        command += [f"-I{headers}", f"-ffile-prefix-map={headers}/=", *(f"-D{x}" for x in define)]
-        command += ["-c", "-o", str(target), name]
-        try:
-            done = subprocess.run(
-                command, capture_output=True, text=True, errors="replace", timeout=_SECONDS
-            )
-        except subprocess.TimeoutExpired:
-            raise InputError(f"{source} did not compile within {_SECONDS} seconds") from None
-        said = done.stderr.strip()
-        if done.returncode != 0 or not target.is_file():
-            raise InputError(f"{source} does not compile:\n{said}{_hint(said)}")
-        return Compiled(data=target.read_bytes(), warnings=said)
+        options = [*_OPTIONS, f"-mcpu={cpu}", *(f"-I{path}" for path in include)]
+        options += [f"-I{headers}", f"-ffile-prefix-map={headers}/=", *(f"-D{x}" for x in define)]
+        done = run_clang([*options, "-c", "-o", str(target), argument(source)], str(source))
+        if not done.ok or not target.is_file():
+            raise InputError(f"{source} does not compile:\n{done.said}{_hint(done.said)}")
+        return Compiled(data=target.read_bytes(), warnings=done.said)
 
 
 def _hint(said: str) -> str:

@@ -3,7 +3,7 @@
 import pytest
 
 from fanweave.golden.errors import InputError
-from fanweave.sw.ebpf.object import compiler
+from fanweave.sw import clang
 from fanweave.sw.ebpf.object.compiler import CPUS, compile_c
 
 SOURCE = """
@@ -83,12 +83,12 @@ def test_what_is_not_there_is_named(source, tmp_path, monkeypatch):
         compile_c(tmp_path / "none.c")
     with pytest.raises(InputError, match="cpu 'v9' does not exist; choose one of v1, v2, v3, v4"):
         compile_c(source, cpu="v9")
-    monkeypatch.setattr(compiler.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(clang.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(InputError, match="the compiler is not installed"):
         compile_c(source)
 
 
 def test_a_compiler_that_does_not_end_is_stopped(source, monkeypatch):
-    monkeypatch.setattr(compiler, "_SECONDS", 0.001)
+    monkeypatch.setattr(clang, "_SECONDS", 0.001)
     with pytest.raises(InputError, match=r"did not compile within 0\.001 seconds"):
         compile_c(source)

@@ -1,0 +1,1 @@
+"""Programs for the cluster: their compiler, start-up code, kernels and checks."""
