@@ -40,12 +40,15 @@ class Arbiter(wiring.Component):
             }
         )
 
+        # Who was served last; that a choice was offered and not taken, and which.
+        self.last = Signal(range(max(sources, 2)), init=sources - 1)
+        self.kept = Signal()
+        self.held = Signal(range(max(sources, 2)))
+
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        last = Signal(range(max(self.count, 2)), init=self.count - 1)
-        chosen = Signal(range(max(self.count, 2)))
-        kept = Signal()  # the choice was offered and not taken
-        held = Signal.like(chosen)
+        last, kept, held = self.last, self.kept, self.held
+        chosen = Signal.like(held)
         for distance in reversed(range(self.count)):
             for after in range(self.count):
                 number = (after + 1 + distance) % self.count
