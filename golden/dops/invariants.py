@@ -157,7 +157,12 @@ class Invariants:
         to = log.place[consumer]
         here = (log.copies[producer] >> to & 1).astype(np.bool_) | (log.place[producer] == to)
         collective = self.flat.collective[consumer]
-        travels = ~here & ~collective
+        at_host = log.messages[np.isin(log.messages[:, 0], (_STORE, _SPILL))]
+        stored = np.full(len(log.place), np.iinfo(np.int64).max)
+        np.minimum.at(stored, at_host[:, 1], at_host[:, 5])
+        # What was sent to the host for want of room need not be sent there again.
+        there = ~here & (to == self.platform.host) & (stored[producer] <= log.start[consumer])
+        travels = ~here & ~there & ~collective
         wanted = np.zeros((len(log.place), devices), np.int64)
         np.add.at(wanted, (producer[travels], to[travels]), 1)
         arrival = np.full(wanted.shape, np.iinfo(np.int64).max)

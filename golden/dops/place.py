@@ -1,5 +1,6 @@
 """Places and times a workload of a model on a platform: the front of the package."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,16 +17,28 @@ from fanweave.golden.dops.layouts import Layout
 from fanweave.golden.dops.memory import DeviceMemory
 from fanweave.golden.dops.models import ModelCard
 from fanweave.golden.dops.passlog import PassLog
+from fanweave.golden.dops.plan import Plan
 from fanweave.golden.dops.platforms import GIB, Platform
 from fanweave.golden.dops.records import Record
 from fanweave.golden.dops.schedule import KeptPass, Schedule
 from fanweave.golden.dops.schedulers.base import Machine, Pass, Scheduler
-from fanweave.golden.dops.simulate import Workload, run
+from fanweave.golden.dops.simulate import Workload, run, sample_tokens
 from fanweave.golden.dops.timing import Timing
 from fanweave.golden.dops.work import byte_count, element_bits
 from fanweave.golden.errors import InputError
 
-__all__ = ["Problem", "imitate", "problem"]
+__all__ = [
+    "Observer",
+    "Problem",
+    "imitate",
+    "make_machine",
+    "memory_limits",
+    "problem",
+    "spills_everything",
+]
+
+#: Is told of every pass, after it was checked; the log is only valid then.
+Observer = Callable[[Pass, PassLog, Plan], None]
 
 #: Share of a device's memory that the published model uses.
 _MEMORY_SHARE = 0.95
@@ -141,8 +154,40 @@ def _check_capacity(case: Problem, model: ModelCard) -> None:
             )
 
 
+def memory_limits(platform: Platform) -> list[int]:
+    """Bytes of each device that may be in use."""
+    return [int(_MEMORY_SHARE * device.capacity_bytes) for device in platform.devices]
+
+
 def _gib(size: int) -> str:
     return f"{size / GIB:.3f} GiB"
+
+
+def make_machine(case: Problem, layouts: list[int], *, compiled: bool) -> Machine:
+    """A machine with empty memories; the compiled one knows no star."""
+    platform, flat = case.platform, case.flat
+    limits = memory_limits(platform)
+    if compiled:
+        return CompiledTiming(
+            flat,
+            platform,
+            limits,
+            case.home.reserved,
+            local_history=case.tables.local_history,
+            layouts=layouts,
+        )
+    return Timing(
+        flat,
+        platform,
+        [DeviceMemory(*pair) for pair in zip(limits, case.home.reserved, strict=True)],
+        local_history=case.tables.local_history.tolist(),
+        layouts=layouts,
+    )
+
+
+def spills_everything(platform: Platform) -> bool:
+    """Whether a lone NPU sends every output of prefill to the host, to keep room for weights."""
+    return len(platform.indices("npu")) == 1 and not platform.indices("pim")
 
 
 def imitate(
@@ -151,6 +196,8 @@ def imitate(
     *,
     layouts: list[int] | None = None,
     plain: bool = False,
+    observer: Observer | None = None,
+    sampled: bool = False,
 ) -> Schedule:
     """Run a scheduler by the published rules, from empty memories, and check what it did.
 
@@ -162,6 +209,11 @@ def imitate(
         `Layout` of each weight; linear if not given.
     plain : bool
         Use the plain machine even where there is a compiled one.
+    observer : callable, optional
+        Told of every pass, after it.
+    sampled : bool
+        Run a sample of the tokens and interpolate the times of the others. Busy times, messages
+        and loads are then those of the passes that ran.
 
     Raises
     ------
@@ -172,26 +224,11 @@ def imitate(
     """
     platform, flat = case.platform, case.flat
     layouts = layouts or [int(Layout.LINEAR)] * len(flat.graph.weights)
-    limits = [int(_MEMORY_SHARE * device.capacity_bytes) for device in platform.devices]
-    machine: Machine
-    twin = None if plain or platform.topology == "star" else compiled_twin(scheduler)
-    if twin is None:
-        machine = Timing(
-            flat,
-            platform,
-            [DeviceMemory(*pair) for pair in zip(limits, case.home.reserved, strict=True)],
-            local_history=case.tables.local_history.tolist(),
-            layouts=layouts,
-        )
-    else:
-        machine = CompiledTiming(
-            flat,
-            platform,
-            limits,
-            case.home.reserved,
-            local_history=case.tables.local_history,
-            layouts=layouts,
-        )
+    limits = memory_limits(platform)
+    twin = None if plain else compiled_twin(scheduler)
+    if platform.topology == "star":
+        twin = None
+    machine = make_machine(case, layouts, compiled=twin is not None)
     result = Schedule(
         flat=flat,
         platform=platform,
@@ -204,23 +241,31 @@ def imitate(
     invariants = Invariants(flat, platform, limits, layouts)
     bound = LowerBound(flat, platform, layouts)
 
-    def watch(work: Pass, log: PassLog) -> None:
+    def watch(work: Pass, log: PassLog, plan: Plan) -> None:
         invariants.check(log, work.costs, work.devices)
         bound.add(work.costs, cold=work.phase == "prefill")
         _account(result, log)
         if work.phase == "prefill" or work.token in (0, work.tokens - 1):
             result.kept.append(KeptPass(phase=work.phase, token=work.token, log=log.copy()))
+        if observer is not None:
+            observer(work, log, plan)
+
+    refresh, count = case.record.refresh, case.workload.decode
+    period = max(1, refresh)
 
     times = run(
         case.tables,
         machine,
         twin or scheduler,
         case.workload,
-        refresh=case.record.refresh,
-        # A lone NPU sends every output of prefill to the host, to keep room for weights.
-        spill=len(platform.indices("npu")) == 1 and not platform.indices("pim"),
+        refresh=refresh,
+        spill=spills_everything(platform),
         watch=watch,
+        tokens=sample_tokens(count, period) if sampled else None,
     )
+    result.ran = len(times.ran)
+    if sampled:
+        times.interpolate(count, period)
     result.prefill, result.total, result.token_ends = times.prefill, times.total, times.tokens
     result.lower_bound, result.loads = bound.total, machine.load_counts()
     return result

@@ -41,6 +41,8 @@ class Schedule:
         Time of links by purpose.
     loads : int64[w, d]
         How often each weight was loaded onto each device.
+    ran : int
+        Tokens that were run; fewer than all of them in a sample.
     waived : tuple of str
         Rules that are not kept, by name.
     """
@@ -59,6 +61,7 @@ class Schedule:
     sent: np.ndarray = field(default_factory=lambda: np.zeros(len(PURPOSES), np.int64))
     loads: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), np.int64))
     waived: tuple[str, ...] = ()
+    ran: int = 0
 
     def rows(self, kept: KeptPass) -> list[dict[str, Any]]:
         """Operator, device, start and finish in seconds, in order of their start."""
@@ -118,6 +121,8 @@ class Schedule:
                 purpose: int(time) / _SECOND
                 for purpose, time in zip(PURPOSES, self.sent.tolist(), strict=True)
             },
+            "decoded_tokens": len(self.token_ends),
+            "tokens_run": self.ran,
             "waived_rules": list(self.waived),
         }
         if rows:

@@ -1,7 +1,8 @@
 """Runs a workload: one prefill pass, then one pass a token."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 from fanweave.golden.dops.costs.tables import CostTables
 from fanweave.golden.dops.passlog import PassLog
@@ -10,10 +11,13 @@ from fanweave.golden.dops.schedulers.base import Machine, Pass, Scheduler, allow
 from fanweave.golden.dops.work import Phase, Step
 from fanweave.golden.errors import InputError
 
-__all__ = ["PassTimes", "Watcher", "Workload", "run"]
+__all__ = ["PassTimes", "Watcher", "Workload", "run", "sample_tokens"]
 
-#: Is told of every pass: what was asked for, and what happened. The log is only valid then.
-Watcher = Callable[[Pass, PassLog], None]
+#: Is told of every pass: what was asked for, what happened (the log is only valid then), and
+#: the plan.
+Watcher = Callable[[Pass, PassLog, Plan], None]
+#: Tokens of a sample: so many from the first one on, then so many groups up to the last one.
+_FIRST_TOKENS, _GROUPS = 16, 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,20 +45,54 @@ class Workload:
 
 @dataclass(kw_only=True)
 class PassTimes:
-    """Ends of all passes in picoseconds."""
+    """Ends of all passes in picoseconds; of a sample, `ran` has the tokens that were run."""
 
     prefill: int
     tokens: list[int]
+    ran: list[int] = field(default_factory=list)
 
     @property
     def total(self) -> int:
         """When everything has ended."""
         return max([self.prefill, *self.tokens])
 
+    def interpolate(self, count: int, period: int) -> None:
+        """Fill in the tokens that were not run, by their place in the period of planning.
+
+        The time of a token is that between its neighbours of the sample, on a line; so it is
+        exact where times grow evenly with the context.
+        """
+        befores = itertools.accumulate(self.tokens, max, initial=self.prefill)
+        steps = {
+            token: max(0, end - before)
+            for token, end, before in zip(self.ran, self.tokens, befores, strict=False)
+        }
+        filled: list[int] = []
+        for token in range(count):
+            phase = [t for t in self.ran if t % period == token % period]
+            left = max((t for t in phase if t <= token), default=phase[0])
+            right = min((t for t in phase if t >= token), default=left)
+            step = steps[left]
+            if right > left:
+                step += (steps[right] - steps[left]) * (token - left) // (right - left)
+            filled.append((filled[-1] if filled else self.prefill) + step)
+        self.tokens = filled
+
     @property
     def decode(self) -> int:
         """Time of all decoded tokens, from the end of prefill."""
         return self.total - self.prefill
+
+
+def sample_tokens(count: int, period: int) -> list[int]:
+    """Tokens of a sample: whole periods of planning, dense at first and then evenly apart."""
+    first = -(-_FIRST_TOKENS // period)
+    periods = -(-count // period)
+    chosen = set(range(min(first, periods)))
+    for group in range(1, _GROUPS + 1):
+        chosen.add(first + (periods - 1 - first) * group // _GROUPS)
+    tokens = (period * each + offset for each in sorted(chosen) for offset in range(period))
+    return [token for token in tokens if 0 <= token < count]
 
 
 def run(
@@ -66,6 +104,7 @@ def run(
     refresh: int,
     spill: bool,
     watch: Watcher,
+    tokens: Sequence[int] | None = None,
 ) -> PassTimes:
     """Place and time a workload.
 
@@ -81,6 +120,8 @@ def run(
         Whether an NPU sends every output of prefill to the host.
     watch : callable
         Called after every pass.
+    tokens : sequence of int, optional
+        The tokens to run, rising, whole periods of planning; all if not given.
     """
     flat, platform = machine.flat, machine.platform
     scheduler.start(flat, platform)
@@ -100,17 +141,18 @@ def run(
 
     devices = allowed_devices(flat, platform, lambda kind: scheduler.types(kind, "prefill"))
     work = begin("prefill", 0, devices)
-    scheduler.place(work)
-    watch(work, machine.log())
+    decided = scheduler.place(work)
+    watch(work, machine.log(), decided)
     times = PassTimes(prefill=machine.makespan(), tokens=[])
     devices = allowed_devices(flat, platform, lambda kind: scheduler.types(kind, "decode"))
     plan: Plan | None = None
-    for token in range(workload.decode):
+    for token in range(workload.decode) if tokens is None else tokens:
         work = begin("decode", token, devices)
         if plan is None or token < 2 or (refresh and token % refresh == 0):
             plan = scheduler.place(work)
         else:
             machine.replay(plan)
-        watch(work, machine.log())
+        watch(work, machine.log(), plan)
         times.tokens.append(machine.makespan())
+        times.ran.append(token)
     return times

@@ -114,6 +114,14 @@ class CompiledBifocal(Bifocal):
         )
         return _finish(timing, order, done)
 
+    def state(self) -> tuple[int, dict[int, int], dict[int, str]]:
+        """Coins, devices of coming operators, types of weights' last devices, as in `Bifocal`."""
+        coming = self._hint_order[: self._hint_count[0]].tolist()
+        hints = {operator: int(self._hint[operator]) for operator in coming}
+        last = enumerate(self._last_type.tolist())
+        types = {weight: EXECUTORS[kind] for weight, kind in last if kind >= 0}
+        return int(self._coin_states[0]), hints, types
+
     def _can_hold_all(self, timing: CompiledTiming) -> np.ndarray:
         total = int(timing.costs.weight[timing.weight_class].sum())
         pims = len(timing.platform.indices("pim"))

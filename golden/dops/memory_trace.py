@@ -1,0 +1,118 @@
+"""A second account of memory, operator by operator, from what the machine says it did."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from fanweave.golden.dops.flat import FlatGraph
+from fanweave.golden.dops.memory import DeviceMemory
+from fanweave.golden.dops.passlog import PURPOSES, PassLog
+from fanweave.golden.dops.plan import Plan
+from fanweave.golden.dops.platforms import Platform
+from fanweave.golden.dops.schedulers.base import Pass
+from fanweave.golden.errors import FaultError
+
+__all__ = ["MemoryPoint", "MemoryTrace"]
+
+_WEIGHTS, _SPILL = PURPOSES.index("weights"), PURPOSES.index("spill")
+
+
+class MemoryPoint(NamedTuple):
+    """What a device's memory holds from a time on, in picoseconds and bytes."""
+
+    time: int
+    device: int
+    weights: int
+    activations: int
+
+
+class MemoryTrace:
+    """Repeats the memories' work in the order of the plans; an observer of a run.
+
+    Parameters
+    ----------
+    flat, platform
+    limits, reserved : sequence of int
+        Bytes of each device, and of them for keys and values.
+
+    Attributes
+    ----------
+    points : dict of (phase, token) -> list of MemoryPoint
+        Of the passes that a schedule keeps.
+    """
+
+    def __init__(
+        self,
+        flat: FlatGraph,
+        platform: Platform,
+        limits: Sequence[int],
+        reserved: Sequence[int],
+    ) -> None:
+        self.flat, self.platform = flat, platform
+        self.reserved = list(reserved)
+        self._memories = [DeviceMemory(*pair) for pair in zip(limits, reserved, strict=True)]
+        self.points: dict[tuple[str, int], list[MemoryPoint]] = {}
+
+    def __call__(self, work: Pass, log: PassLog, plan: Plan) -> None:
+        """Account for a pass.
+
+        Raises
+        ------
+        FaultError
+            If the machine loaded what was there, did not load what was not, or sent away an
+            output that it had room for.
+        """
+        flat, memories = self.flat, self._memories
+        for memory in memories:
+            memory.forget_activations()
+        loaded = _ends(log, _WEIGHTS)
+        spilt = _ends(log, _SPILL)
+        held, sizes = work.costs.held.tolist(), work.costs.weight.tolist()
+        waiting = [len(s) for s in flat.graph.successors]
+        kept: set[int] = set()
+        points: list[MemoryPoint] = []
+        for operator in plan.order:
+            device, kind = int(log.place[operator]), int(flat.class_of[operator])
+            weight, memory = int(flat.weight_of[operator]), memories[device]
+            if weight >= 0:
+                if (weight in memory) == (operator in loaded):
+                    self._fail(operator, "its weights were loaded needlessly or not at all")
+                if operator in loaded:
+                    memory.load(weight, sizes[kind])
+                    points.append(self._point(loaded[operator], device))
+                else:
+                    memory.touch(weight)
+            if not flat.collective[operator] and not flat.writer[operator]:
+                if operator not in spilt and memory.reserve(held[kind]):
+                    kept.add(operator)
+                    points.append(self._point(int(log.finish[operator]), device))
+                elif operator not in spilt and held[kind] and self.platform.host != device:
+                    self._fail(operator, "its output is neither kept nor sent to the host")
+            for producer in flat.graph.predecessors[operator]:
+                waiting[producer] -= 1
+                if not waiting[producer] and producer in kept:
+                    place = int(log.place[producer])
+                    memories[place].release(held[flat.class_of[producer]])
+                    points.append(self._point(int(log.finish[operator]), place))
+        used_by = zip(memories, log.used.tolist(), self.platform.devices, strict=True)
+        for memory, used, owner in used_by:
+            if memory.peak != used:
+                raise FaultError(
+                    f"schedule: rule 'bytes are conserved' is broken: {owner.name} held "
+                    f"{used} bytes, and {memory.peak} by the second account"
+                )
+        if work.phase == "prefill" or work.token in (0, work.tokens - 1):
+            self.points[work.phase, work.token] = points
+
+    def _point(self, time: int, device: int) -> MemoryPoint:
+        memory = self._memories[device]
+        return MemoryPoint(time, device, memory.weights, memory.activations)
+
+    def _fail(self, operator: int, what: str) -> None:
+        name = self.flat.graph.operators[operator].name
+        raise FaultError(f"schedule: rule 'bytes are conserved' is broken: {name}: {what}")
+
+
+def _ends(log: PassLog, purpose: int) -> dict[int, int]:
+    """Operator -> end of its message."""
+    rows = log.messages[log.messages[:, 0] == purpose]
+    return {int(row[1]): int(row[5]) for row in rows}

@@ -1,0 +1,176 @@
+"""Names of modes and schedulers, for everything that lets a user choose one."""
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from fanweave.golden.dops.graph import Sharding
+from fanweave.golden.dops.models import ModelCard
+from fanweave.golden.dops.place import Observer, imitate, problem
+from fanweave.golden.dops.platforms import Platform
+from fanweave.golden.dops.records import Record
+from fanweave.golden.dops.schedule import Schedule
+from fanweave.golden.dops.schedulers.base import Scheduler
+from fanweave.golden.dops.schedulers.bifocal import Bifocal
+from fanweave.golden.dops.schedulers.lists import Cpop, Heft, Peft
+from fanweave.golden.dops.schedulers.static import STATIC, Static
+from fanweave.golden.dops.simulate import Workload
+from fanweave.golden.dops.tables import check_keys, nearest
+from fanweave.golden.errors import InputError
+
+__all__ = [
+    "MODES",
+    "SCHEDULERS",
+    "Request",
+    "make_scheduler",
+    "mode_names",
+    "place",
+    "scheduler_name",
+    "scheduler_names",
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What a user asks for.
+
+    Attributes
+    ----------
+    model, platform, workload, record
+    scheduler : str
+        A name of `scheduler_names`, in its own spelling.
+    elements : str
+        Element format; see `fanweave.golden.dops.work.ELEMENT_BITS`.
+    sharding : Sharding or None
+        None leaves it to the mode.
+    parameters : mapping of str to int
+        What is not as in the record, for Bifocal.
+    seed : int
+        Of the coins that decide ties.
+    sampled : bool
+        Run some tokens of decode and interpolate the others, where the mode can.
+    """
+
+    model: ModelCard
+    platform: Platform
+    workload: Workload
+    record: Record
+    scheduler: str
+    elements: str = "fp16"
+    sharding: Sharding | None = None
+    parameters: Mapping[str, int] = field(default_factory=dict)
+    seed: int = 0
+    sampled: bool = False
+
+
+def _bifocal(request: Request) -> Scheduler:
+    known = request.record.bifocal
+    check_keys("Bifocal", request.parameters, required=(), optional=tuple(vars(known)))
+    changed: dict[str, Any] = dict(request.parameters)
+    return Bifocal(replace(known, **changed), seed=request.seed)
+
+
+#: Name -> the scheduler, or "module:function" that makes it from a request.
+SCHEDULERS: dict[str, Callable[[Request], Scheduler] | str] = {
+    **{name: lambda request: Static(request.scheduler) for name in STATIC},
+    "HEFT": lambda request: Heft(),
+    "CPOP": lambda request: Cpop(),
+    "PEFT": lambda request: Peft(),
+    "Bifocal": _bifocal,
+}
+
+
+def _imitation(request: Request, observer: Observer | None) -> Schedule:
+    case = problem(
+        request.model,
+        request.platform,
+        request.workload,
+        request.record,
+        elements=request.elements,
+        sharding=request.sharding,
+    )
+    return imitate(case, make_scheduler(request), observer=observer, sampled=request.sampled)
+
+
+#: Name -> the mode, or "module:function"; called with a request and an observer or None.
+MODES: dict[str, Callable[[Request, Observer | None], Schedule] | str] = {
+    "imitation": _imitation,
+}
+
+
+def _find(what: str, name: str, known: Mapping[str, Callable[..., object] | str]) -> str:
+    for candidate in known:
+        if candidate.lower() == name.lower():
+            return candidate
+    raise InputError(
+        f"{what} {name!r} is not known{nearest(name, known)}; use one of {', '.join(known)}"
+    )
+
+
+def _load(entry: Callable[..., object] | str) -> Callable[..., object]:
+    if callable(entry):
+        return entry
+    module, attribute = entry.split(":")
+    found: Callable[..., object] = getattr(importlib.import_module(module), attribute)
+    return found
+
+
+def scheduler_names() -> list[str]:
+    """Names of the schedulers."""
+    return list(SCHEDULERS)
+
+
+def mode_names() -> list[str]:
+    """Names of the modes, the default first."""
+    return list(MODES)
+
+
+def scheduler_name(name: str) -> str:
+    """A scheduler's own spelling of its name, which may be given in any case.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
+    return _find("scheduler", name, SCHEDULERS)
+
+
+def make_scheduler(request: Request) -> Scheduler:
+    """Build the scheduler of a request.
+
+    Raises
+    ------
+    InputError
+        If there is none of its name, or it does not have such parameters.
+    """
+    name = scheduler_name(request.scheduler)
+    if request.parameters and name != "Bifocal":
+        raise InputError(f"scheduler {name} has no parameters; Bifocal alone has")
+    made = _load(SCHEDULERS[name])(replace(request, scheduler=name))
+    assert isinstance(made, Scheduler)
+    return made
+
+
+def place(request: Request, mode: str, observer: Observer | None = None) -> Schedule:
+    """Place and time a request in a mode, with all invariants of that mode checked.
+
+    Parameters
+    ----------
+    request : Request
+    mode : str
+        A name of `mode_names`.
+    observer : callable, optional
+        Told of every pass, after it: the pass, its log, the plan.
+
+    Raises
+    ------
+    InputError
+        If the request does not fit.
+    FaultError
+        If the schedule breaks a rule of the mode.
+    """
+    result = _load(MODES[_find("mode", mode, MODES)])(request, observer)
+    assert isinstance(result, Schedule)
+    return result
