@@ -81,7 +81,7 @@ _ALL = (
         budget=128,
         host={
             SETTINGS: "threshold, epoch, size of pages, port of the near memory",
-            "sketches": "zeros for the next epoch",
+            "sketches": "counters; the host sets them to zero before their epoch",
         },
         found={"asked": "pages that were asked for"},
     ),

@@ -85,13 +85,14 @@ static __noinline void fill(struct record *record, const struct cxl_event *event
 SEC("cxl")
 __u64 telemetry(struct cxl_event *event)
 {
-	__u32 bucket = log2_of(event->latency_ns);
 	struct record *record;
 	__u64 number, *count;
+	__u32 bucket;
 
 	if (!is_answer(event))
 		return cxl_pass();
 	number = __sync_fetch_and_add(&totals.answers, 1);
+	bucket = log2_of(event->latency_ns);
 	count = bpf_map_lookup_elem(&latencies, &bucket);
 	if (count)
 		__sync_fetch_and_add(count, 1);

@@ -23,7 +23,7 @@ _READS = (ReqOpcode.MEM_RD, ReqOpcode.MEM_RD_DATA)
 _WRITES = (RwdOpcode.MEM_WR, RwdOpcode.MEM_WR_PTL)
 _GIB = 1 << 30
 _ALL = grant(*_READS, *_WRITES, ReqOpcode.MEM_INV)
-#: Not aligned to its size: four prefixes.
+#: Not aligned to its size: three prefixes.
 _ODD = range(0x3000, 0x9000)
 
 SCENARIOS = (
