@@ -5,8 +5,6 @@ import io
 import re
 from pathlib import Path
 
-from fanweave.golden.ebpf.machine import Machine
-from fanweave.golden.isa.cxl_event import EVENT_BYTES
 from fanweave.sw.ebpf.object.contents import machine_of
 from fanweave.sw.policies.document import costs_table, maps_table, programs_table
 from fanweave.sw.policies.library import POLICIES, build_policy
