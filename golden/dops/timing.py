@@ -339,6 +339,20 @@ class Timing:
         """Bytes of a device's memory for activations and weights."""
         return self.memories[device].limit - self.memories[device].reserved
 
+    def preload(self, weight: int, device: int) -> None:
+        """Put a weight into a device's memory before anything runs.
+
+        Raises
+        ------
+        ValueError
+            If it does not fit beside what is there.
+        """
+        size = int(self.costs.weight[self.flat.graph.weight_class[weight]])
+        memory = self.memories[device]
+        if memory.used + size > memory.limit:
+            raise ValueError(f"weight {weight} of {size} bytes does not fit on device {device}")
+        memory.load(weight, size)
+
     def replay(self, plan: Plan) -> None:
         """Commit a plan again."""
         for operator in plan.order:

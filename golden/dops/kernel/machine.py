@@ -9,7 +9,7 @@ from fanweave.golden.dops.flat import FlatGraph
 from fanweave.golden.dops.kernel.compile import compiled
 from fanweave.golden.dops.passlog import PURPOSES
 
-__all__ = ["Machine", "Shape", "begin", "commit", "probe", "shape_of"]
+__all__ = ["Machine", "Shape", "begin", "commit", "preload", "probe", "shape_of"]
 
 # NumPy's constants, because Numba compiles a function again for every Python constant.
 _STORE, _RELOAD, _MOVE, _HISTORY, _WEIGHTS, _SPILL = (
@@ -209,6 +209,20 @@ def _free(shape, costs, machine, device, excess, weight_class):
         size = costs.weight[weight_class[oldest]]
         machine.weights[device] -= size
         excess -= size
+
+
+@compiled
+def preload(costs, machine, weight_class, weight, device):
+    """Put a weight into a device's memory before anything runs; whether it fits."""
+    size = costs.weight[weight_class[weight]]
+    used = machine.activations[device] + machine.weights[device]
+    if used + size > machine.limit[device]:
+        return False
+    machine.present[device, weight] = True
+    machine.weights[device] += size
+    _append(machine, device, weight)
+    _note_peak(machine, device)
+    return True
 
 
 @compiled

@@ -120,6 +120,11 @@ class CompiledTiming:
         """Bytes of a device's memory for activations and weights."""
         return int(self.machine.limit[device])
 
+    def preload(self, weight: int, device: int) -> None:
+        """Put a weight into a device's memory before anything runs; ValueError without room."""
+        if not compiled.preload(self.costs, self.machine, self.weight_class, weight, device):
+            raise ValueError(f"weight {weight} does not fit on device {device}")
+
     def replay(self, plan: Plan) -> None:
         """Commit a plan again."""
         order = np.array(plan.order, np.int64)

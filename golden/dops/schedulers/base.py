@@ -59,6 +59,10 @@ class Machine(Protocol):
         """Bytes of a device's memory for activations and weights."""
         ...
 
+    def preload(self, weight: int, device: int) -> None:
+        """Put a weight into a device's memory before anything runs."""
+        ...
+
     def replay(self, plan: Plan) -> None:
         """Commit a plan again."""
         ...

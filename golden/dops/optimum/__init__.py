@@ -1,0 +1,1 @@
+"""The exact optimum of small graphs, and how schedulers compare with it."""
