@@ -82,15 +82,18 @@ class _ScoredBifocal(Bifocal):
     """Bifocal that tells the terms of a score."""
 
     def terms(self, operator: int, device: int, finish: int) -> dict[str, float]:
-        """Parts of the score in picoseconds, and their sum."""
+        """Parts of the score in picoseconds, and their sum.
+
+        The two shares are of absolute times, 1 - gamma and gamma of them.
+        """
         chain = self._chain(operator)
         ahead, _ = self._look_ahead(chain, device, finish)
         gamma = self.parameters.gamma
         parts = {
-            "finish": (1000 - gamma) * finish,
-            "lookahead": gamma * ahead,
-            "weight bias": self._weight_bias(operator, device),
-            "token bias": self._token_bias(operator, device),
+            "finish_share": (1000 - gamma) * finish,
+            "lookahead_share": gamma * ahead,
+            "weight_bias": self._weight_bias(operator, device),
+            "token_bias": self._token_bias(operator, device),
         }
         parts["score"] = sum(parts.values())
         return {name: value / 1000 for name, value in parts.items()}

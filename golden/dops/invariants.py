@@ -10,7 +10,19 @@ from fanweave.golden.dops.passlog import PURPOSES, PassLog
 from fanweave.golden.dops.platforms import Platform
 from fanweave.golden.errors import FaultError
 
-__all__ = ["WAIVED_IN_IMITATION", "Invariants"]
+__all__ = ["CHECKED", "WAIVED_IN_IMITATION", "Invariants"]
+
+#: What is checked of every pass, by name.
+CHECKED = (
+    "operators run where they may",
+    "operators take their time",
+    "operators wait for what they need",
+    "one thing at a time on a device",
+    "one message at a time on a link",
+    "bytes are conserved",
+    "weights are loaded before they are used",
+    "memory stays within its budget",
+)
 
 #: What the published rules do not keep, by name; `docs/dops/model.md` says why.
 WAIVED_IN_IMITATION = (

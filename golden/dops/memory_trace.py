@@ -1,13 +1,11 @@
 """A second account of memory, operator by operator, from what the machine says it did."""
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
-from fanweave.golden.dops.flat import FlatGraph
 from fanweave.golden.dops.memory import DeviceMemory
 from fanweave.golden.dops.passlog import PURPOSES, PassLog
+from fanweave.golden.dops.place import memory_limits
 from fanweave.golden.dops.plan import Plan
-from fanweave.golden.dops.platforms import Platform
 from fanweave.golden.dops.schedulers.base import Pass
 from fanweave.golden.errors import FaultError
 
@@ -28,29 +26,25 @@ class MemoryPoint(NamedTuple):
 class MemoryTrace:
     """Repeats the memories' work in the order of the plans; an observer of a run.
 
-    Parameters
-    ----------
-    flat, platform
-    limits, reserved : sequence of int
-        Bytes of each device, and of them for keys and values.
-
     Attributes
     ----------
+    reserved : list of int
+        Bytes of each device for keys and values.
     points : dict of (phase, token) -> list of MemoryPoint
         Of the passes that a schedule keeps.
     """
 
-    def __init__(
-        self,
-        flat: FlatGraph,
-        platform: Platform,
-        limits: Sequence[int],
-        reserved: Sequence[int],
-    ) -> None:
-        self.flat, self.platform = flat, platform
-        self.reserved = list(reserved)
-        self._memories = [DeviceMemory(*pair) for pair in zip(limits, reserved, strict=True)]
+    def __init__(self) -> None:
+        self.reserved: list[int] = []
         self.points: dict[tuple[str, int], list[MemoryPoint]] = {}
+        self._memories: list[DeviceMemory] = []
+
+    def _start(self, work: Pass) -> None:
+        self.flat, self.platform = work.timing.flat, work.timing.platform
+        limits = memory_limits(self.platform)
+        self.reserved = [limit - work.timing.room(index) for index, limit in enumerate(limits)]
+        pairs = zip(limits, self.reserved, strict=True)
+        self._memories = [DeviceMemory(*pair) for pair in pairs]
 
     def __call__(self, work: Pass, log: PassLog, plan: Plan) -> None:
         """Account for a pass.
@@ -61,6 +55,8 @@ class MemoryTrace:
             If the machine loaded what was there, did not load what was not, or sent away an
             output that it had room for.
         """
+        if not self._memories:
+            self._start(work)
         flat, memories = self.flat, self._memories
         for memory in memories:
             memory.forget_activations()

@@ -9,7 +9,7 @@ from fanweave.golden.dops.bounds import LowerBound
 from fanweave.golden.dops.costs.tables import CostTables
 from fanweave.golden.dops.flat import FlatGraph, flatten
 from fanweave.golden.dops.graph import Sharding, build_graph
-from fanweave.golden.dops.invariants import WAIVED_IN_IMITATION, Invariants
+from fanweave.golden.dops.invariants import CHECKED, WAIVED_IN_IMITATION, Invariants
 from fanweave.golden.dops.kernel.schedulers import compiled_twin
 from fanweave.golden.dops.kernel.timing import CompiledTiming
 from fanweave.golden.dops.kv import KvHome, home_by_capacity
@@ -236,6 +236,7 @@ def imitate(
         mode="imitation",
         record=case.record.name,
         busy=np.zeros(len(platform.devices), np.int64),
+        checked=CHECKED,
         waived=WAIVED_IN_IMITATION,
     )
     invariants = Invariants(flat, platform, limits, layouts)

@@ -5,9 +5,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from fanweave.golden.dops.explain import Explanation, explain
 from fanweave.golden.dops.graph import Sharding
+from fanweave.golden.dops.memory_trace import MemoryTrace
 from fanweave.golden.dops.models import ModelCard
-from fanweave.golden.dops.place import Observer, imitate, problem
+from fanweave.golden.dops.place import Observer, Problem, imitate, problem
 from fanweave.golden.dops.platforms import Platform
 from fanweave.golden.dops.records import Record
 from fanweave.golden.dops.schedule import Schedule
@@ -20,10 +22,13 @@ from fanweave.golden.dops.tables import check_keys, nearest
 from fanweave.golden.errors import InputError
 
 __all__ = [
+    "ACCOUNTS",
+    "EXPLAINERS",
     "MODES",
     "SCHEDULERS",
     "Request",
     "make_scheduler",
+    "mode_name",
     "mode_names",
     "place",
     "scheduler_name",
@@ -81,8 +86,8 @@ SCHEDULERS: dict[str, Callable[[Request], Scheduler] | str] = {
 }
 
 
-def _imitation(request: Request, observer: Observer | None) -> Schedule:
-    case = problem(
+def _case(request: Request) -> Problem:
+    return problem(
         request.model,
         request.platform,
         request.workload,
@@ -90,12 +95,31 @@ def _imitation(request: Request, observer: Observer | None) -> Schedule:
         elements=request.elements,
         sharding=request.sharding,
     )
+
+
+def _imitation(request: Request, observer: Observer | None) -> Schedule:
+    case = _case(request)
     return imitate(case, make_scheduler(request), observer=observer, sampled=request.sampled)
 
 
 #: Name -> the mode, or "module:function"; called with a request and an observer or None.
 MODES: dict[str, Callable[[Request, Observer | None], Schedule] | str] = {
     "imitation": _imitation,
+}
+
+
+#: Mode -> maker of the observer that accounts for memory a second time.
+ACCOUNTS: dict[str, Callable[[], MemoryTrace]] = {"imitation": MemoryTrace}
+
+
+def _explain_imitation(request: Request, operator: str, token: int | None) -> Explanation:
+    return explain(_case(request), make_scheduler(request), operator, token=token)
+
+
+#: Mode -> what explains where an operator is; called with a request, the operator's name, and a
+#: token of decode or None for prefill.
+EXPLAINERS: dict[str, Callable[[Request, str, int | None], Explanation]] = {
+    "imitation": _explain_imitation
 }
 
 
@@ -119,6 +143,17 @@ def _load(entry: Callable[..., object] | str) -> Callable[..., object]:
 def scheduler_names() -> list[str]:
     """Names of the schedulers."""
     return list(SCHEDULERS)
+
+
+def mode_name(name: str) -> str:
+    """A mode's own spelling of its name.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
+    return _find("mode", name, MODES)
 
 
 def mode_names() -> list[str]:
@@ -171,6 +206,6 @@ def place(request: Request, mode: str, observer: Observer | None = None) -> Sche
     FaultError
         If the schedule breaks a rule of the mode.
     """
-    result = _load(MODES[_find("mode", mode, MODES)])(request, observer)
+    result = _load(MODES[mode_name(mode)])(request, observer)
     assert isinstance(result, Schedule)
     return result

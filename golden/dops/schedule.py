@@ -43,8 +43,8 @@ class Schedule:
         How often each weight was loaded onto each device.
     ran : int
         Tokens that were run; fewer than all of them in a sample.
-    waived : tuple of str
-        Rules that are not kept, by name.
+    checked, waived : tuple of str
+        Rules that were checked of every pass, and those that the mode does not keep, by name.
     """
 
     flat: FlatGraph
@@ -60,6 +60,7 @@ class Schedule:
     busy: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
     sent: np.ndarray = field(default_factory=lambda: np.zeros(len(PURPOSES), np.int64))
     loads: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), np.int64))
+    checked: tuple[str, ...] = ()
     waived: tuple[str, ...] = ()
     ran: int = 0
 
@@ -70,7 +71,7 @@ class Schedule:
         return [
             {
                 "operator": operators[index].name,
-                "device": self._device(kept, index),
+                "device": self.device(kept, index),
                 "start_s": int(log.start[index]) / _SECOND,
                 "finish_s": int(log.finish[index]) / _SECOND,
             }
@@ -92,7 +93,8 @@ class Schedule:
             for purpose, operator, source, target, start, finish in kept.log.messages.tolist()
         ]
 
-    def _device(self, kept: KeptPass, index: int) -> str:
+    def device(self, kept: KeptPass, index: int) -> str:
+        """Name of the device an operator ran on; of a collective, ``links``."""
         if self.flat.collective[index]:
             return "links"
         return self.platform.devices[int(kept.log.place[index])].name
@@ -123,6 +125,7 @@ class Schedule:
             },
             "decoded_tokens": len(self.token_ends),
             "tokens_run": self.ran,
+            "checked_rules": list(self.checked),
             "waived_rules": list(self.waived),
         }
         if rows:

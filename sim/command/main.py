@@ -18,6 +18,7 @@ COMMANDS: dict[str, str] = {
     "doctor": "fanweave.sim.runner.commands:doctor",
     "ebpf": "fanweave.sw.ebpf.commands:ebpf",
     "model": "fanweave.sw.traces.model_commands:model",
+    "place": "fanweave.sim.placement.place_command:place",
     "serve": "fanweave.sim.serving.serve_command:serve",
     "sim": "fanweave.sim.benches.commands:sim",
     "soak": "fanweave.sim.benches.soak_commands:soak",

@@ -1,0 +1,1 @@
+"""``fanweave place``, ``fanweave sweep``, and their reports, timelines and pages."""
