@@ -395,6 +395,9 @@ event_program, event_valid, event_image, event_base, call_program, call_valid, c
             ends.eq(decoded.valid & ((cause != Cause.NONE) | leaves)),
             self.instructions.eq(decoded.valid & executes),
         ]
+        # For waveforms: the slot that is executed, under a bit that says whether there is one.
+        executing = Signal(SLOT_BITS + 1)
+        m.d.comb += executing.eq(Mux(decoded.valid, Cat(decoded.slot, 1), 0))
         self._go_on(m, decoded, access, comparator.taken, goes_on)
         self._divide(m, decoded, dst, src, goes_on & controls.is_division)
         self._reach_values(m, decoded, access, src, goes_on & access.in_values)
