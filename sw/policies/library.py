@@ -118,9 +118,9 @@ _ALL = (
     ),
     Policy(
         name="steering",
-        decides="redirects KV cache and weights to the islands where they are",
+        decides="redirects KV cache and weights to the islands where they are, and mirrors writes",
         budget=64,
-        host={"routes": "island and kind by prefix of port and address"},
+        host={"routes": "island, kind and copy by prefix of port and address"},
         found={"traffic": "lines read and written, by kind"},
     ),
     Policy(

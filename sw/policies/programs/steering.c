@@ -1,12 +1,13 @@
 /* Steering of KV cache and FFN weights to islands, by longest prefix.
  *
  * Decides: a read or write of a range that has a route is redirected to the route's island, unless
- * it goes there already; all other messages pass.
+ * it goes there already. A write that does is mirrored if the range has a copy, such as a prompt's
+ * cache that another island decodes from. All other messages pass.
  *
- * The host sets `routes`: prefixes of port and address (8 bits and 56), and for each an island and
- * what lies there. A longer prefix overrides a shorter one, so that a layer, or a page of the
- * cache, can live elsewhere than the rest. It may change them at any time, when the data have
- * moved. `traffic`, by kind, counts lines; number 0 is what has no route.
+ * The host sets `routes`: prefixes of port and address (8 bits and 56), and for each an island,
+ * what lies there, and where the copy is. A longer prefix overrides a shorter one, so that a
+ * layer, or a page of the cache, can live elsewhere than the rest. It may change them at any time,
+ * when the data have moved. `traffic`, by kind, counts lines; number 0 is what has no route.
  */
 #include "message.h"
 
@@ -21,7 +22,8 @@ enum kind {
 struct route {
 	__u8 island;
 	__u8 kind;
-	__u8 reserved[2];
+	__u8 has_copy; /* 0 or 1. */
+	__u8 copy; /* Its island. */
 };
 
 struct {
@@ -62,8 +64,12 @@ __u64 steering(struct cxl_event *event)
 	lines = bpf_map_lookup_elem(&traffic, &kind);
 	if (lines)
 		__sync_fetch_and_add(reads ? &lines->read : &lines->written, 1);
-	if (route && route->island != event->island)
+	if (!route)
+		return cxl_pass();
+	if (route->island != event->island)
 		return cxl_redirect(route->island);
+	if (!reads && route->has_copy)
+		return cxl_mirror(route->copy);
 	return cxl_pass();
 }
 

@@ -29,6 +29,7 @@ __all__ = [
     "data",
     "delay",
     "invalidate",
+    "mirror",
     "promote",
     "read",
     "redirect",
@@ -44,6 +45,11 @@ DENY = Verdict(action=VerdictAction.DENY)
 def delay(tokens: int) -> Verdict:
     """Wait for so many tokens."""
     return Verdict(action=VerdictAction.DELAY, tokens=tokens)
+
+
+def mirror(island: int) -> Verdict:
+    """Pass, and a copy goes there."""
+    return Verdict(action=VerdictAction.MIRROR, island=island)
 
 
 def promote(island: int) -> Verdict:

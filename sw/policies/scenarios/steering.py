@@ -1,6 +1,6 @@
 """Routes of KV cache and weights."""
 
-from fanweave.golden.isa.cxl_event import ReqOpcode
+from fanweave.golden.isa.cxl_event import ReqOpcode, RwdOpcode
 from fanweave.sw.policies.ranges import prefixes
 from fanweave.sw.policies.scenario import Scenario
 from fanweave.sw.policies.scenarios.messages import (
@@ -14,10 +14,12 @@ from fanweave.sw.policies.scenarios.messages import (
     completion,
     data,
     invalidate,
+    mirror,
     read,
     redirect,
     write,
 )
+from fanweave.sw.policies.values import Value
 
 __all__ = ["SCENARIOS"]
 
@@ -27,9 +29,11 @@ _KV_PAGE = range(0x12_3456_0000, 0x12_3456_4000)
 _WEIGHTS = range(0x40_0000_0000, 0x40_8000_0000)
 
 
-def _routes(port: int, addresses: range, island: int, kind: int) -> dict[int | bytes, dict]:
-    keys = prefixes(port, addresses.start, addresses.stop)
-    return {key: {"island": island, "kind": kind} for key in keys}
+def _routes(
+    port: int, addresses: range, island: int, kind: int, **more: int
+) -> dict[int | bytes, Value]:
+    route = {"island": island, "kind": kind, **more}
+    return dict.fromkeys(prefixes(port, addresses.start, addresses.stop), route)
 
 
 def _lines(read: int, written: int) -> dict[str, int]:
@@ -77,6 +81,25 @@ SCENARIOS = (
             ),
         ),
         after={"traffic": {_KV: _lines(2, 0), _ATTENTION: _lines(3, 1)}},
+    ),
+    Scenario(
+        policy="steering",
+        name="what a prompt writes into its cache is copied to the island that decodes",
+        maps={
+            "routes": {
+                **_routes(HOST, _KV_CACHE, FAR, _KV),
+                **_routes(HOST, _KV_PAGE, FAR, _KV, has_copy=1, copy=SPARE),
+            }
+        },
+        steps=(
+            write(_KV_PAGE.start, verdict=mirror(SPARE)),
+            read(_KV_PAGE.start),
+            write(_KV_PAGE.stop - LINE, opcode=RwdOpcode.MEM_WR_PTL, verdict=mirror(SPARE)),
+            write(_KV_PAGE.stop),
+            # A message has one verdict.
+            write(_KV_PAGE.start, island=NEAR, verdict=redirect(FAR)),
+        ),
+        after={"traffic": {_KV: _lines(1, 4)}},
     ),
     Scenario(
         policy="steering",

@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from fanweave.golden.ebpf.config import EbpfConfig
+from fanweave.golden.ebpf.layout import lay_out
 from fanweave.golden.ebpf.linux import why_unavailable
 from fanweave.golden.errors import InputError
 from fanweave.golden.isa.cxl_event import EVENT_BYTES
@@ -108,3 +110,11 @@ def test_what_does_not_fit_is_refused(maps, message):
 def test_unknown_policies_are_refused():
     with pytest.raises(InputError, match="'hot' is not known; choose one of hot_pages, hot_pag"):
         find_policy("hot")
+
+
+@every_policy
+def test_maps_fit_the_engine_as_it_is_made(name):
+    built = build_policy(name)
+    places = lay_out([made.spec for made in built.loaded.maps], EbpfConfig())
+    assert all(place.descriptor for place in places)
+    assert len(built.program.program.slots) <= EbpfConfig().slots
