@@ -151,8 +151,8 @@ def _round(value, kind, mode):
     flags = _NX if rest != 0 else 0
     if code >= _infinity(kind):
         flags = _OF | _NX
-        to_largest = mode == _RTZ or mode == _ROD
-        to_largest |= (mode == _RDN and not negative) or (mode == _RUP and negative)
+        toward_zero = _RUP if negative else _RDN
+        to_largest = mode in (_RTZ, _ROD, toward_zero)
         code = _infinity(kind) - (1 if to_largest else 0)
     elif exponent < least and rest != 0:
         # Tiny after rounding: also with an unbounded exponent it would stay below the least.

@@ -9,7 +9,7 @@ from fanweave.golden.isa.ventaglio import IndexMode, index_bits
 from fanweave.golden.ventaglio.operation import Operation
 from fanweave.golden.ventaglio.workload import MatrixImage
 
-__all__ = ["DecodedRows", "decode_rows"]
+__all__ = ["DecodedRows", "decode_rows", "index_fields"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -79,14 +79,29 @@ def decode_rows(image: MatrixImage, operation: Operation) -> DecodedRows:
     else:
         bits = index_bits(IndexMode(operation.index_mode), operation.m)
         start = np.repeat(image.index_start[rows], nnz)
-        columns = _fields(image.index_memory, start, position * bits, bits)
+        columns = index_fields(image.index_memory, start, position * bits, bits)
         if operation.index_mode == IndexMode.N_OF_M:
             columns += position // operation.n * operation.m
     return DecodedRows(indptr=indptr, columns=columns, weights=weights, ones=ones)
 
 
-def _fields(words: np.ndarray, start: np.ndarray, bit: np.ndarray, bits: int) -> np.ndarray:
-    """Fields of `bits` bits, each at a bit position behind a start word; int64."""
+def index_fields(words: np.ndarray, start: np.ndarray, bit: np.ndarray, bits: int) -> np.ndarray:
+    """Packed indices, least significant bits first.
+
+    Parameters
+    ----------
+    words : ndarray, uint32
+        Memory.
+    start, bit : ndarray, int64 [n]
+        Word at which each index's row begins, and the index's first bit behind that.
+    bits : int
+        Bits of an index.
+
+    Returns
+    -------
+    ndarray, int64 [n]
+        The indices.
+    """
     if bits == 0:
         return np.zeros(start.shape, dtype=np.int64)
     padded = np.concatenate((words, np.zeros(1, np.uint32))).astype(np.uint64)
