@@ -13,9 +13,8 @@ from fanweave.golden.errors import InputError
 from fanweave.golden.isa.ebpf_machine import (
     DEFAULT_BUDGET,
     MAPS,
-    RANDOM_SEED,
-    RANDOM_STRIDE,
     FaultCause,
+    random_seed,
 )
 
 __all__ = ["Machine"]
@@ -68,11 +67,7 @@ class Machine:
                 )
         self.maps = list(maps)
         self.programs = dict(programs or {})
-        # Different and never zero, so that engines do not draw the same numbers.
-        self.engines = [
-            Engine(number=n, random=RANDOM_SEED ^ n * RANDOM_STRIDE & 0xFFFF_FFFF)
-            for n in range(engines)
-        ]
+        self.engines = [Engine(number=n, random=random_seed(n)) for n in range(engines)]
         self.budget = budget
         self.operand_bytes = operand_bytes
         self._translations: dict[Program, Translation] = {}

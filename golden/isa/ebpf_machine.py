@@ -16,6 +16,7 @@ __all__ = [
     "Region",
     "map_address",
     "map_handle",
+    "random_seed",
 ]
 
 #: Bytes of stack of one frame, and frames of a program (RFC 9669 leaves both to the platform;
@@ -76,3 +77,8 @@ def map_handle(number: int) -> int:
 def map_address(number: int) -> int:
     """Address of a map's first value."""
     return Region.MAP_VALUES + number * MAP_SPAN
+
+
+def random_seed(engine: int) -> int:
+    """State of an engine's random numbers at the start: different ones, and never zero."""
+    return RANDOM_SEED ^ engine * RANDOM_STRIDE & 0xFFFF_FFFF

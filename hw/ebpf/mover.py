@@ -29,6 +29,10 @@ class Mover(wiring.Component):
 
     All bytes are checked before the first is touched. A move of no bytes does nothing.
 
+    A move takes a cycle for each word of stack or context and one more to read; of a map, an
+    access for each word, and for what is left of the last one to store up to three. So it ends:
+    the core takes a word to store in bounded time, and the map unit answers each access.
+
     Members
     -------
     start : In(1); move : In(Move); thread : In
@@ -36,7 +40,8 @@ class Mover(wiring.Component):
     frames : In; context_length : In
         Frames of the stack that the thread may use, and bytes of its context.
     done : Out(1); cause : Out(Cause)
-        The move ended in this cycle, and why if it was not possible.
+        The move ended in this cycle, and why if it was not possible; of one that needs no steps
+        that is the cycle of its start.
     word : Out; word_write : Out(1); word_value : Out(64)
         A word that was read, bytes behind the length zero.
     word_data : In(64)
@@ -79,11 +84,8 @@ class Mover(wiring.Component):
         self._arriving = Signal(4)  # its bytes
         self._in_stack = Signal()
         with m.FSM(name="mover"):
-            with m.State("IDLE"), m.If(self.start):
-                m.d.sync += [self._move.eq(self.move), self._position.eq(0)]
-                m.next = "CHECK"
-            with m.State("CHECK"):
-                self._check(m)
+            with m.State("IDLE"):
+                self._begin(m)
             with m.State("READ"):
                 self._read(m)
             with m.State("WRITE"):
@@ -98,9 +100,9 @@ class Mover(wiring.Component):
         m.d.comb += [self.done.eq(1), self.cause.eq(cause)]
         m.next = "IDLE"
 
-    def _check(self, m: Module) -> None:
-        """Where the bytes are, and whether all of them are there."""
-        move = self._move
+    def _begin(self, m: Module) -> None:
+        """Where the bytes are, and whether all of them are there; the first read begins at once."""
+        move = self.move
         address = move.address
         behind = Signal(30)
         in_stack, in_context, in_values = Signal(), Signal(), Signal()
@@ -111,29 +113,31 @@ class Mover(wiring.Component):
             ),
             in_context.eq((address[28:] == Region.CONTEXT >> 28) & (behind <= self.context_length)),
             in_values.eq(address[30:] == Region.MAP_VALUES >> 30),
-            # The first read begins at once.
             self.copy_in_stack.eq(in_stack),
             self.copy_offset.eq(address),
         ]
         m.d.sync += self._in_stack.eq(in_stack)
-        with m.If(move.length == 0):
-            self._end(m)
-        with m.Elif(in_values):
-            m.next = "ACCESS"
-        with m.Elif(~in_stack & ~in_context):
-            self._end(m, Cause.OUT_OF_BOUNDS)
-        with m.Elif(move.probes):
-            self._end(m)
-        with m.Elif(move.stores):
-            m.next = "WRITE"
-        with m.Else():
-            self._advance(m, self._piece())
-            m.d.sync += [self._arriving.eq(self._piece()), self._behind.eq(0)]
-            m.next = "READ"
-
-    def _piece(self) -> Value:
-        """Bytes of the next word."""
-        return Mux(self._move.length >= _WORD, _WORD, self._move.length)[:4]
+        with m.If(self.start):
+            m.d.sync += [self._move.eq(move), self._position.eq(0), self._behind.eq(0)]
+            with m.If(move.length == 0):
+                self._end(m)
+            with m.Elif(in_values):
+                m.next = "ACCESS"
+            with m.Elif(~in_stack & ~in_context):
+                self._end(m, Cause.OUT_OF_BOUNDS)
+            with m.Elif(move.probes):
+                self._end(m)
+            with m.Elif(move.stores):
+                m.next = "WRITE"
+            with m.Else():
+                count = _piece(move)
+                m.d.sync += [
+                    self._move.address.eq(address + count),
+                    self._move.length.eq(move.length - count),
+                    self._position.eq(count),
+                    self._arriving.eq(count),
+                ]
+                m.next = "READ"
 
     def _advance(self, m: Module, count: Value) -> None:
         m.d.sync += [
@@ -158,8 +162,8 @@ class Mover(wiring.Component):
             self.copy_offset.eq(self._move.address),
         ]
         self._take_word(m, self._behind, self.copy_data, self._arriving)
-        m.d.sync += [self._arriving.eq(self._piece()), self._behind.eq(self._position >> 3)]
-        self._advance(m, self._piece())
+        m.d.sync += [self._arriving.eq(_piece(self._move)), self._behind.eq(self._position >> 3)]
+        self._advance(m, _piece(self._move))
         with m.If(self._move.length == 0):
             self._end(m)
 
@@ -170,11 +174,11 @@ class Mover(wiring.Component):
             self.writes.valid.eq(1),
             request.in_stack.eq(self._in_stack),
             request.offset.eq(self._move.address),
-            request.size.eq(self._piece()),
+            request.size.eq(_piece(self._move)),
             request.data.eq(self.word_data),
         ]
         with m.If(self.writes.ready):
-            self._advance(m, self._piece())
+            self._advance(m, _piece(self._move))
             with m.If(self._move.length <= _WORD):
                 self._end(m)
 
@@ -186,7 +190,7 @@ class Mover(wiring.Component):
         size, count = Signal(2), Signal(4)
         # A store is of 8, 4, 2 or 1 bytes; what is read too much is cut off.
         with m.If(~move.stores | (move.length >= 8)):
-            m.d.comb += [size.eq(_DOUBLE_WORD), count.eq(self._piece())]
+            m.d.comb += [size.eq(_DOUBLE_WORD), count.eq(_piece(self._move))]
         with m.Elif(move.length >= 4):
             m.d.comb += [size.eq(0), count.eq(4)]
         with m.Elif(move.length >= 2):
@@ -225,3 +229,8 @@ class Mover(wiring.Component):
                 m.next = "ACCESS"
                 with m.If(move.length == self._arriving):
                     self._end(m)
+
+
+def _piece(move: data.View) -> Value:
+    """Bytes of the next word."""
+    return Mux(move.length >= _WORD, _WORD, move.length)[:4]

@@ -2,27 +2,19 @@
 
 from amaranth import Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
-from amaranth.utils import ceil_log2
 
 from fanweave.golden.isa.ebpf_maps import MapType
 from fanweave.hw.ebpf.maps.arbiter import Arbiter
+from fanweave.hw.ebpf.maps.descriptor_memory import DescriptorMemory, DescriptorWrite
 from fanweave.hw.ebpf.maps.payloads import PLACE_BITS, Access, AccessResult, Descriptor, is_kind
 from fanweave.hw.ebpf.maps.value_store import StoreCommand
 from fanweave.hw.ebpf.payloads import Cause
 from fanweave.hw.stream.queue import Queue
 
-__all__ = ["AccessUnit", "DescriptorWrite"]
+__all__ = ["AccessUnit"]
 
 _WORD_BITS = PLACE_BITS - 3
-
-
-class DescriptorWrite(data.Struct):
-    """Makes a map's descriptor."""
-
-    map: 8
-    descriptor: Descriptor
 
 
 class AccessUnit(wiring.Component):
@@ -41,6 +33,9 @@ class AccessUnit(wiring.Component):
         Streams of accesses.
     outstanding : int
         Accesses that one source may have at a time.
+    hosts : int
+        How many of the last sources are hosts: the flags of a map, which are about programs, do
+        not bind them, and they reach the values of queues, stacks and tables as well.
 
     Members
     -------
@@ -54,8 +49,11 @@ class AccessUnit(wiring.Component):
         A visit ends, and the bytes that were there.
     """
 
-    def __init__(self, *, maps: int, sources: int, outstanding: int) -> None:
+    def __init__(self, *, maps: int, sources: int, outstanding: int, hosts: int = 0) -> None:
+        if not 0 <= hosts <= sources:
+            raise ValueError(f"hosts = {hosts} must be from 0 to sources = {sources}")
         self.maps = maps
+        self.hosts = hosts
         self.count = sources
         self.outstanding = outstanding
         super().__init__(
@@ -95,12 +93,21 @@ class AccessUnit(wiring.Component):
         first = Signal(_WORD_BITS)  # first word of the value
         remain_descriptor = Signal(Descriptor)
         beyond = Signal()
+        reach = Signal.like(divider_descriptor.values)
+        unreachable = divider_descriptor.values == 0
+        m.d.comb += reach.eq(
+            Mux(
+                self._is_host(divided) & unreachable,
+                divider_descriptor.entries,
+                divider_descriptor.values,
+            )
+        )
         with m.If(goes):
             m.d.sync += [
                 remaining.eq(divided),
                 remain_descriptor.eq(divider_descriptor),
                 first.eq(quotient * divider_descriptor.pitch_words),
-                beyond.eq(quotient >= divider_descriptor.values),
+                beyond.eq(quotient >= reach),
             ]
         self._visit(m, remaining, remain_descriptor, first, beyond, goes)
         return m
@@ -108,40 +115,25 @@ class AccessUnit(wiring.Component):
     def _describe(
         self, m: Module, arbiter: Arbiter, described: data.View, goes: Value
     ) -> data.View:
-        m.submodules.descriptor_memory = memory = Memory(shape=Descriptor, depth=self.maps, init=[])
-        read, write = memory.read_port(), memory.write_port()
-        known = Signal(self.maps)
+        m.submodules.descriptors_by_map = memory = DescriptorMemory(maps=self.maps)
+        wiring.connect(m, wiring.flipped(self.descriptors), memory.writes)
         chosen = Signal(Access)
-        exists = Signal()
         m.d.comb += [
             chosen.as_value().eq(arbiter.o.payload.payload),
             arbiter.o.ready.eq(goes),
-            read.addr.eq(chosen.map),
-            read.en.eq(goes),
-            self.descriptors.ready.eq(1),
-            write.addr.eq(self.descriptors.payload.map),
-            write.data.eq(self.descriptors.payload.descriptor),
-            write.en.eq(self.descriptors.valid),
+            memory.map.eq(chosen.map),
+            memory.enable.eq(goes),
         ]
-        with m.If(self.descriptors.valid):
-            m.d.sync += known.bit_select(
-                self.descriptors.payload.map[: ceil_log2(self.maps)], 1
-            ).eq(1)
         with m.If(goes):
             m.d.sync += [
                 described.valid.eq(arbiter.o.valid),
                 described.source.eq(arbiter.o.payload.source),
                 described.it.eq(chosen),
-                exists.eq(
-                    known.bit_select(chosen.map[: ceil_log2(self.maps)], 1)
-                    & (chosen.map < self.maps)
-                ),
             ]
-        descriptor = Signal(Descriptor, name="descriptor_read")
-        m.d.comb += descriptor.eq(read.data)
-        with m.If(~exists):
-            m.d.comb += descriptor.as_value().eq(0)
-        return descriptor
+        return memory.descriptor
+
+    def _is_host(self, stage: data.View) -> Value:
+        return stage.source >= self.count - self.hosts
 
     def _visit(
         self,
@@ -165,7 +157,13 @@ class AccessUnit(wiring.Component):
         ]
         with m.If(~descriptor.valid | ~Mux(is_ring, access.in_record, fits)):
             m.d.comb += cause.eq(Cause.OUT_OF_BOUNDS)
-        with m.Elif((access.loads & ~descriptor.readable) | (access.stores & ~descriptor.writable)):
+        with m.Elif(
+            ~self._is_host(remaining)
+            & (
+                (access.loads & ~descriptor.readable)
+                | ((access.stores | access.probes) & ~descriptor.writable)
+            )
+        ):
             m.d.comb += cause.eq(Cause.FORBIDDEN)
 
         waits = data.StructLayout(

@@ -15,9 +15,10 @@ from fanweave.hw.ebpf.maps import (
     ring_steps,
     table_steps,
 )
-from fanweave.hw.ebpf.maps.access import AccessUnit, DescriptorWrite
+from fanweave.hw.ebpf.maps.access import AccessUnit
 from fanweave.hw.ebpf.maps.arbiter import Arbiter
 from fanweave.hw.ebpf.maps.copier import ROW_BITS
+from fanweave.hw.ebpf.maps.descriptor_memory import DescriptorWrite
 from fanweave.hw.ebpf.maps.payloads import (
     BEAT_BITS,
     Access,
@@ -52,6 +53,8 @@ class MapUnit(wiring.Component):
         Streams of operations.
     accessors : int
         Streams of accesses.
+    hosts : int
+        How many of the last streams of accesses are of hosts; see `AccessUnit`.
 
     Members
     -------
@@ -66,10 +69,11 @@ class MapUnit(wiring.Component):
         A row of what an operation read, for one of the sources.
     """
 
-    def __init__(self, *, config: EbpfConfig, sources: int, accessors: int) -> None:
+    def __init__(self, *, config: EbpfConfig, sources: int, accessors: int, hosts: int = 0) -> None:
         self.config = config
         self.count = sources
         self.accessors = accessors
+        self.hosts = hosts
         self.operation = operation_layout(config)
         super().__init__(
             {
@@ -101,7 +105,10 @@ class MapUnit(wiring.Component):
         """The memory of values and who visits it: accesses, and the operation's own steps."""
         m.submodules.store = store = ValueStore(words=self.config.value_bytes // WORD_BYTES)
         m.submodules.access = access = AccessUnit(
-            maps=self.config.maps, sources=self.accessors, outstanding=self.config.threads
+            maps=self.config.maps,
+            sources=self.accessors,
+            outstanding=self.config.threads,
+            hosts=self.hosts,
         )
         m.submodules.visits = visits = Arbiter(shape=StoreCommand, sources=2)
         wiring.connect(m, wiring.flipped(self.descriptors), access.descriptors)

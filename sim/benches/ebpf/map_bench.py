@@ -10,7 +10,7 @@ from fanweave.golden.ebpf.maps import MapSpec, hash_key
 from fanweave.golden.errors import FaultError
 from fanweave.golden.isa.ebpf_engine import BANK_WORDS, DESCRIPTOR, WORD_BYTES, MapCommand
 
-__all__ = ["MapCall", "MapReply", "play"]
+__all__ = ["MapCall", "MapReply", "call_map", "create_maps", "play"]
 
 _ROW_BYTES = BANK_WORDS * WORD_BYTES
 _CYCLES_AT_MOST = 5000
@@ -69,20 +69,9 @@ def play(specs: Sequence[MapSpec], calls: Iterable[MapCall], config: EbpfConfig)
     replies: list[MapReply] = []
 
     async def host(ctx: Any) -> None:
-        places = lay_out(specs, config)
-        descriptors = [_fields(place.descriptor) for place in places]
-        ctx.set(unit.results[0].ready, 1)
-        for number, place in enumerate(places):
-            ctx.set(unit.descriptors.valid, 1)
-            ctx.set(unit.descriptors.payload, {"map": number, "descriptor": descriptors[number]})
-            await ctx.tick()
-            ctx.set(unit.descriptors.valid, 0)
-            create = MapCall(
-                command=MapCommand.CREATE, map=number, length=place.value_words * WORD_BYTES
-            )
-            await _call(ctx, unit, create, descriptors)
+        descriptors = await create_maps(ctx, unit, specs, config)
         for call in calls:
-            replies.append(await _call(ctx, unit, call, descriptors))
+            replies.append(await call_map(ctx, unit, call, descriptors))
 
     simulator = Simulator(unit)
     simulator.add_clock(1e-6)
@@ -91,8 +80,50 @@ def play(specs: Sequence[MapSpec], calls: Iterable[MapCall], config: EbpfConfig)
     return replies
 
 
-async def _call(ctx: Any, unit: Any, call: MapCall, descriptors: list[dict[str, int]]) -> MapReply:
-    operations, results = unit.operations[0], unit.results[0]
+async def create_maps(
+    ctx: Any,
+    unit: Any,
+    specs: Sequence[MapSpec],
+    config: EbpfConfig,
+    *,
+    source: int = 0,
+    others: Sequence[Any] = (),
+) -> list[dict[str, int]]:
+    """Write the descriptors, to the map unit and to others that keep them, and make maps empty.
+
+    Returns
+    -------
+    list of dict
+        Descriptors by number.
+    """
+    places = lay_out(specs, config)
+    descriptors = [_fields(place.descriptor) for place in places]
+    for number, place in enumerate(places):
+        for target in (unit, *others):
+            ctx.set(target.descriptors.valid, 1)
+            ctx.set(target.descriptors.payload, {"map": number, "descriptor": descriptors[number]})
+        await ctx.tick()
+        for target in (unit, *others):
+            ctx.set(target.descriptors.valid, 0)
+        create = MapCall(
+            command=MapCommand.CREATE, map=number, length=place.value_words * WORD_BYTES
+        )
+        await call_map(ctx, unit, create, descriptors, source=source)
+    return descriptors
+
+
+async def call_map(
+    ctx: Any, unit: Any, call: MapCall, descriptors: list[dict[str, int]], *, source: int = 0
+) -> MapReply:
+    """Give one operation to one of the unit's sources, and wait for its result.
+
+    Raises
+    ------
+    FaultError
+        If it does not end.
+    """
+    operations, results = unit.operations[source], unit.results[source]
+    ctx.set(results.ready, 1)
     ctx.set(
         operations.payload,
         {
@@ -115,10 +146,10 @@ async def _call(ctx: Any, unit: Any, call: MapCall, descriptors: list[dict[str, 
     for cycle in range(_CYCLES_AT_MOST):
         row = ctx.get(unit.operand_row)
         chunk = padded[row * _ROW_BYTES : (row + 1) * _ROW_BYTES]
-        ctx.set(unit.operands[0], int.from_bytes(chunk, "little"))
+        ctx.set(unit.operands[source], int.from_bytes(chunk, "little"))
         if taken_at is None and ctx.get(operations.ready):
             taken_at = cycle
-        if ctx.get(unit.result_rows[0]):
+        if ctx.get(unit.result_rows[source]):
             rows[ctx.get(unit.result_row)] = ctx.get(unit.result_data)
         if ctx.get(results.valid):
             assert taken_at is not None
@@ -128,10 +159,7 @@ async def _call(ctx: Any, unit: Any, call: MapCall, descriptors: list[dict[str, 
             return MapReply(
                 value=payload.value,
                 found=bool(payload.found),
-                rows=b"".join(
-                    rows.get(r, 0).to_bytes(_ROW_BYTES, "little")
-                    for r in range(max(rows, default=-1) + 1)
-                ),
+                rows=_joined(rows),
                 cycles=cycle - taken_at,
             )
         await ctx.tick()
