@@ -189,37 +189,39 @@ def _chain(shape, costs, ranks, operator, horizon, chain, edges):
 
 
 @compiled
-def _chain_end(shape, costs, machine, chain, edges, devices, count, finish, hint, consistency):
-    """End of a chain without contention, with the price of leaving remembered devices."""
-    free = np.empty(count, np.int64)
-    free[0] = max(machine.available[devices[0]], finish)
-    penalty = 0
+def _link_end(
+    shape, costs, machine, chain, edges, devices, ends, frees, prices, index, hint, consistency
+):
+    """Fill the end of one operator of a chain, and the price of leaving remembered devices."""
+    operator, device = chain[index], devices[index]
+    begin = machine.available[device]
+    kind, weight = shape.class_of[operator], shape.weight_of[operator]
+    warm = weight < 0 or machine.present[device, weight]
+    for other in range(index):
+        if devices[other] == device:
+            begin = frees[other]
+            warm = warm or shape.weight_of[chain[other]] == weight
+    ready = ends[index - 1] + costs.edge_move[edges[index], devices[index - 1], device]
+    layout = machine.layouts[weight] if weight >= 0 else 0
+    table = costs.compute if warm else costs.cold
+    ends[index] = frees[index] = max(begin, ready) + table[layout, kind, device]
+    hinted = hint[operator]
+    prices[index] = prices[index - 1]
+    if hinted >= 0 and hinted != device:
+        prices[index] += consistency * costs.hint_move[kind, hinted, device] // 1000
+
+
+@compiled
+def _options(shape, device_start, device_list, nearest, chain, count, good):
+    """Fill which types each operator of a chain may run on; whether all have one."""
     for index in range(1, count):
-        operator, device = chain[index], devices[index]
-        ready = finish + costs.edge_move[edges[index], devices[index - 1], device]
-        begin = machine.available[device]
-        for other in range(index):
-            if devices[other] == device:
-                begin = free[other]
-        begin = max(begin, ready)
-        kind, weight = shape.class_of[operator], shape.weight_of[operator]
-        if weight < 0:
-            finish = begin + costs.compute[0, kind, device]
-        else:
-            warm = machine.present[device, weight]
-            for other in range(index):
-                if devices[other] == device and shape.weight_of[chain[other]] == weight:
-                    warm = True
-            layout = machine.layouts[weight]
-            if warm:
-                finish = begin + costs.compute[layout, kind, device]
-            else:
-                finish = begin + costs.cold[layout, kind, device]
-        free[index] = finish
-        hinted = hint[operator]
-        if hinted >= 0 and hinted != device:
-            penalty += consistency * costs.hint_move[kind, hinted, device] // 1000
-    return finish + penalty
+        operator, some = chain[index], False
+        for kind in range(len(nearest)):
+            good[index, kind] = _may_run(device_start, device_list, operator, nearest[kind])
+            some = some or good[index, kind]
+        if shape.collective[operator] or not some:
+            return False
+    return count > 1
 
 
 @compiled
@@ -227,9 +229,8 @@ def _look_ahead(
     shape,
     costs,
     machine,
-    device_start,
-    device_list,
     nearest,
+    good,
     chain,
     edges,
     count,
@@ -237,41 +238,47 @@ def _look_ahead(
     finish,
     hint,
     consistency,
-    devices,
+    scratch,
     best_devices,
 ):
-    """Least end of a chain; fills the devices of its other operators, -1 if it looked at none."""
-    best_devices[:] = -1
-    if count == 1:
-        return finish
-    for index in range(1, count):
-        operator = chain[index]
-        options = 0
-        for candidate in nearest:
-            if _may_run(device_start, device_list, operator, candidate):
-                options += 1
-        if shape.collective[operator] or options == 0:
-            return finish
-    types = len(nearest)
-    patterns = types ** (count - 1)
-    best = FOREVER
-    devices[0] = device
-    for pattern in range(patterns):
-        # The last operator's type changes fastest.
-        rest = pattern
-        good = True
-        for index in range(count - 1, 0, -1):
-            devices[index] = nearest[rest % types]
-            rest //= types
-            good = good and _may_run(device_start, device_list, chain[index], devices[index])
-        if not good:
+    """Least end of a chain of two operators or more; fills the devices of the others.
+
+    The last operator's type changes fastest; what comes before a change is not asked again.
+    """
+    types, last = len(nearest), count - 1
+    devices, ends, frees, prices, kinds = scratch
+    devices[0], ends[0], prices[0] = device, finish, 0
+    frees[0] = max(machine.available[device], finish)
+    best, index = FOREVER, 1
+    kinds[1] = -1
+    while index > 0:
+        kinds[index] += 1
+        if kinds[index] == types:
+            index -= 1
             continue
-        end = _chain_end(
-            shape, costs, machine, chain, edges, devices, count, finish, hint, consistency
+        if not good[index, kinds[index]]:
+            continue
+        devices[index] = nearest[kinds[index]]
+        _link_end(
+            shape,
+            costs,
+            machine,
+            chain,
+            edges,
+            devices,
+            ends,
+            frees,
+            prices,
+            index,
+            hint,
+            consistency,
         )
-        if end < best:
-            best = end
-            best_devices[:] = devices
+        if index < last:
+            index += 1
+            kinds[index] = -1
+        elif ends[last] + prices[last] < best:
+            best = ends[last] + prices[last]
+            best_devices[:count] = devices[:count]
     return best
 
 
@@ -317,6 +324,24 @@ def _biases(
 
 
 @compiled
+def _note_changes(shape, machine, operator, messages, changed):
+    """Count on for every device on which a finish may differ after a commit."""
+    everywhere = shape.collective[operator]
+    for row in range(messages, machine.counts[0]):
+        # What is at the host by now may come from there to any device.
+        everywhere = everywhere or machine.messages[row, 3] == shape.host
+    if everywhere:
+        changed += 1
+        return
+    changed[machine.place[operator]] += 1
+    if shape.home[operator] >= 0:
+        changed[shape.home[operator]] += 1
+    for index in range(shape.pred_start[operator], shape.pred_start[operator + 1]):
+        # Its memory may have room again.
+        changed[machine.place[shape.pred[index]]] += 1
+
+
+@compiled
 def bifocal(
     shape,
     costs,
@@ -350,8 +375,14 @@ def bifocal(
     ready = np.empty(operators, np.int64)
     waiting, count = _start(shape, ready)
     amortised = np.full((operators, devices), FOREVER, np.int64)
-    chain, edges = np.empty(_LONGEST, np.int64), np.empty(_LONGEST, np.int64)
-    trial = np.empty(_LONGEST, np.int64)
+    # Ranks and payloads stay in a pass, so chains do.
+    chains, all_edges = (
+        np.empty((operators, _LONGEST), np.int64),
+        np.empty((operators, _LONGEST), np.int64),
+    )
+    lengths = np.zeros(operators, np.int64)
+    good = np.zeros((_LONGEST, len(type_devices)), np.bool_)
+    scratch = np.empty((5, _LONGEST), np.int64)
     found, kept, picked = (
         np.empty(_LONGEST, np.int64),
         np.empty(_LONGEST, np.int64),
@@ -359,6 +390,10 @@ def bifocal(
     )
     picked_chain = np.empty(_LONGEST, np.int64)
     nearest = np.empty(len(type_devices), np.int64)
+    # A finish is asked for again only after something has changed on its device.
+    known = np.empty((operators, devices), np.int64)
+    seen = np.full((operators, devices), -1, np.int64)
+    changed = np.zeros(devices, np.int64)
     placed = 0
     while count:
         for kind in range(len(type_devices)):
@@ -381,31 +416,47 @@ def bifocal(
             if by_rank and index != chosen:
                 continue
             operator = ready[index]
-            length = _chain(shape, costs, ranks, operator, horizon if looks else 1, chain, edges)
+            chain, edges = chains[operator], all_edges[operator]
+            if lengths[operator] == 0:
+                lengths[operator] = _chain(
+                    shape, costs, ranks, operator, horizon if looks else 1, chain, edges
+                )
+            length = lengths[operator]
+            ahead_of = _options(shape, device_start, device_list, nearest, chain, length, good)
             # Scores count thousandths; FOREVER is more than any of them.
             score, finish, device = FOREVER, FOREVER, -1
             for place in range(device_start[operator], device_start[operator + 1]):
                 candidate = device_list[place]
-                end = probe(shape, costs, machine, weight_class, operator, candidate)
+                stamp = changed[candidate]
+                if shape.reader[operator]:
+                    # It waits for its keys and values to be read where they live.
+                    stamp += changed[shape.home[operator]]
+                end = known[operator, candidate]
+                if seen[operator, candidate] != stamp:
+                    end = probe(shape, costs, machine, weight_class, operator, candidate)
+                    known[operator, candidate] = end
+                    seen[operator, candidate] = stamp
                 if end >= FOREVER:
                     continue
-                ahead = _look_ahead(
-                    shape,
-                    costs,
-                    machine,
-                    device_start,
-                    device_list,
-                    nearest,
-                    chain,
-                    edges,
-                    length,
-                    candidate,
-                    end,
-                    hint,
-                    consistency,
-                    trial,
-                    found,
-                )
+                found[:] = -1
+                ahead = end
+                if ahead_of:
+                    ahead = _look_ahead(
+                        shape,
+                        costs,
+                        machine,
+                        nearest,
+                        good,
+                        chain,
+                        edges,
+                        length,
+                        candidate,
+                        end,
+                        hint,
+                        consistency,
+                        scratch,
+                        found,
+                    )
                 value = (1000 - gamma) * end + gamma * ahead
                 value += _biases(
                     shape,
@@ -440,7 +491,7 @@ def bifocal(
             if pick < 0 or better:
                 least_score, least_finish, pick, pick_device = score, finish, index, device
                 picked[:] = kept
-                picked_chain[:] = chain
+                picked_chain[:length] = chain[:length]
                 picked_count = length
         if pick < 0:
             return placed
@@ -448,7 +499,9 @@ def bifocal(
         for index in range(pick, count - 1):
             ready[index] = ready[index + 1]
         count -= 1
+        messages = machine.counts[0]
         commit(shape, costs, machine, weight_class, operator, pick_device)
+        _note_changes(shape, machine, operator, messages, changed)
         order[placed] = operator
         placed += 1
         _remember(
