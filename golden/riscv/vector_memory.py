@@ -131,10 +131,11 @@ def _move(step: Step, shape: MemoryShape, group: Group, eew: int, addresses: np.
             return
     done, fault = _reach(step, addresses, active, size, fields)
     part = np.flatnonzero(active[:done])
-    for field in range(fields):
-        first = group.first + field * (group.count // fields)
-        elements = vector.group(first, eew, length)
-        _transfer(step, elements, part, addresses[part] + field * size & _M, size, shape.store)
+    step_registers = group.count // fields
+    columns = [
+        vector.group(group.first + field * step_registers, eew, length) for field in range(fields)
+    ]
+    _transfer(step, columns, part, addresses[part], shape.store)
     if fault is None:
         if not shape.store:
             _finish_load(step, shape, group, eew, active)
@@ -178,23 +179,31 @@ def _reach(
 
 
 def _transfer(
-    step: Step,
-    elements: np.ndarray,
-    part: np.ndarray,
-    addresses: np.ndarray,
-    size: int,
-    store: bool,
+    step: Step, columns: list[np.ndarray], part: np.ndarray, addresses: np.ndarray, store: bool
 ) -> None:
-    """Move elements that can be reached, in their order."""
+    """Move segments that can be reached, one after the other, so the last of two stores stays.
+
+    Parameters
+    ----------
+    step : Step
+        The instruction.
+    columns : list of ndarray
+        Elements of each field.
+    part, addresses : ndarray
+        Numbers of the segments, and where each begins.
+    store : bool
+        The direction.
+    """
     memory = step.hart.memory
-    dtype = elements.dtype
+    dtype = columns[0].dtype
     for index, address in zip(part.tolist(), addresses.tolist(), strict=True):
-        span = memory.span(address, size)
-        assert span is not None
-        if store:
-            span.view(dtype)[0] = elements[index]
-        else:
-            elements[index] = span.view(dtype)[0]
+        for field, elements in enumerate(columns):
+            span = memory.span(address + field * dtype.itemsize & _M, dtype.itemsize)
+            assert span is not None
+            if store:
+                span.view(dtype)[0] = elements[index]
+            else:
+                elements[index] = span.view(dtype)[0]
 
 
 def _move_bank(step: Step, shape: MemoryShape, row: np.ndarray, base: int) -> None:
