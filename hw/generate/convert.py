@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from fanweave.hw.generate.constants import wake_constant_blocks
 from fanweave.hw.generate.share import share_modules
 
 __all__ = ["to_verilog"]
@@ -42,4 +43,4 @@ def to_verilog(component: Any, *, name: str) -> str:
 
     with _no_garbage_collection():
         text = verilog.convert(component, name=name, emit_src=False, strip_internal_attrs=True)
-    return share_modules(text)
+    return share_modules(wake_constant_blocks(text))
