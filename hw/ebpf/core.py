@@ -541,11 +541,7 @@ event_program, event_valid, event_image, event_base, call_program, call_valid, c
                 m.d.sync += threads.frame[thread].eq(decoded.frame + 1)
             with m.If(controls.is_exit):
                 back = self._return_read.data
-                threads.go_to(thread, back.slot)
-                m.d.sync += [
-                    threads.image[thread].eq(back.image),
-                    threads.frame[thread].eq(decoded.frame - 1),
-                ]
+                threads.go_back(thread, slot=back.slot, image=back.image, frame=decoded.frame - 1)
             with m.If(waits):
                 m.d.sync += [
                     threads.target[thread].eq(_loaded_register(word, controls)),

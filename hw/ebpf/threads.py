@@ -126,6 +126,15 @@ class Threads:
             self.outside[thread].eq((target < 0) | (target >= 1 << SLOT_BITS)),
         ]
 
+    def go_back(self, thread: Value, *, slot: Value, image: Value, frame: Value) -> None:
+        """A function returns to its caller."""
+        self.m.d.sync += [
+            self.slot[thread].eq(slot),
+            self.outside[thread].eq(0),
+            self.image[thread].eq(image),
+            self.frame[thread].eq(frame),
+        ]
+
     def go_on_in(self, thread: Value, *, image: Value, base: Value) -> None:
         """Another program takes over."""
         self.m.d.sync += [
