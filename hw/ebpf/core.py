@@ -151,6 +151,7 @@ event_program, event_valid, event_image, event_base, call_program, call_valid, c
         executed = self._execute(m, decoded)
         write_back(m, executed, self._registers, self._memories)
         copy_in(m, self.writes, self.helper_thread, executed.stores, self._memories)
+        m.d.comb += self.call_program.eq(self._late.o.payload.value)
         write_late(
             m,
             self._late,
