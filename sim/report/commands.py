@@ -1,10 +1,12 @@
 """``fanweave bench``: runs a benchmark and reports its rows."""
 
 import importlib
+import inspect
 import random
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,8 +18,10 @@ if TYPE_CHECKING:
 
 __all__ = ["BENCHES", "bench"]
 
-#: name -> "module:function" with the signature ``rows(quick: bool, seed: int) -> list[BenchRow]``
+#: name -> "module:function" with the signature ``rows(quick: bool, seed: int) -> list[BenchRow]``;
+#: one with parts takes ``part``, one with values to compare with takes ``reference`` as well.
 BENCHES = {
+    "dops": "fanweave.sim.benches.dops.bench:rows",
     "ebpf": "fanweave.sim.benches.ebpf.bench:rows",
     "fp": "fanweave.sim.benches.fp.campaign:rows",
     "serving": "fanweave.sim.benches.serving:rows",
@@ -30,8 +34,21 @@ BENCHES = {
 @click.argument("name")
 @click.option("--quick", is_flag=True, help="A subset that ends within a minute.")
 @click.option("--seed", type=int, default=None, help="Replay the random choices of a run.")
+@click.option("--part", help="Only this part of a benchmark that has parts.")
+@click.option(
+    "--reference",
+    type=click.Path(path_type=Path),
+    help="Folder or file of values to compare with, for a benchmark that can.",
+)
 @click.option("--json", "json_file", help="Write the rows to this file; - is standard output.")
-def bench(name: str, quick: bool, seed: int | None, json_file: str | None) -> None:
+def bench(
+    name: str,
+    quick: bool,
+    seed: int | None,
+    part: str | None,
+    reference: Path | None,
+    json_file: str | None,
+) -> None:
     """Run the benchmark NAME and print its rows with their goals.
 
     A missed goal is shown and does not change the exit status.
@@ -39,16 +56,27 @@ def bench(name: str, quick: bool, seed: int | None, json_file: str | None) -> No
     from fanweave.sim.report.bench_rows import print_bench, write_bench
 
     rows = find_bench(name)
+    more = _more(name, rows, {"part": part, "reference": reference})
     check_output(json_file)
     if seed is None:
         seed = random.SystemRandom().randrange(1 << 31)
     click.echo(f"bench {name}: seed {seed}", err=True)
-    measured = rows(quick=quick, seed=seed)
+    measured = rows(quick=quick, seed=seed, **more)
     if json_file is not None:
         write_bench(json_file, name, seed=seed, rows=measured)
     # The document alone goes to standard output when it was asked for there.
     stream = sys.stderr if json_file == STANDARD else sys.stdout
     print_bench(name, seed=seed, rows=measured, stream=stream)
+
+
+def _more(name: str, rows: "Callable[..., Any]", given: dict[str, Any]) -> dict[str, Any]:
+    """What was given beyond the usual, if the benchmark takes it."""
+    taken = inspect.signature(rows).parameters
+    more = {key: value for key, value in given.items() if value is not None}
+    for key in more:
+        if key not in taken:
+            raise InputError(f"benchmark {name} takes no --{key}")
+    return more
 
 
 def find_bench(name: str) -> "Callable[..., list[BenchRow]]":

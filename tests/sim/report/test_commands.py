@@ -47,7 +47,8 @@ def test_json_alone_goes_to_standard_output(asked):
 
 def test_an_unknown_bench_is_refused_with_the_list():
     message = (
-        r"benchmark 'nope' is not known; choose one of ebpf, fp, serving, sim-speed, ventaglio"
+        r"benchmark 'nope' is not known; "
+        r"choose one of dops, ebpf, fp, serving, sim-speed, ventaglio"
     )
     with pytest.raises(InputError, match=message):
         call("nope")
@@ -57,3 +58,8 @@ def test_an_impossible_output_is_refused_before_the_run(asked, tmp_path):
     with pytest.raises(InputError, match="does not exist; create it first"):
         call("example", "--json", str(tmp_path / "missing" / "rows.json"))
     assert asked == []
+
+
+def test_an_option_that_a_bench_does_not_take_is_refused():
+    with pytest.raises(InputError, match="benchmark serving takes no --part"):
+        CliRunner().invoke(commands.bench, ["serving", "--part", "x"], catch_exceptions=False)

@@ -1,0 +1,1 @@
+"""The benchmark of placement: the recorded numbers, the published grid, ablations."""

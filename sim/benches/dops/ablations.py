@@ -1,0 +1,86 @@
+"""What Bifocal's terms and layouts of weights bring, on 16 workloads of the grid or 4 of them."""
+
+from fanweave.golden.dops.layouts import Layout
+from fanweave.golden.dops.published import (
+    ABLATIONS,
+    latin_square,
+    layout_gains,
+    published_cases,
+)
+from fanweave.golden.dops.records import load_record, record_names
+from fanweave.sim.benches.dops.grid import case_jobs, gains, geometric_mean
+from fanweave.sim.placement.jobs import Variant, run_jobs
+from fanweave.sim.report.bench_rows import BenchRow
+
+__all__ = ["ablation_rows", "layout_rows"]
+
+_PLATFORM = "hp32"
+#: Layouts matter only where conversions cost something, which is this record.
+_LAYOUT_RECORD = "trace"
+
+
+def ablation_rows(quick: bool) -> list[BenchRow]:
+    """Latency without a term over latency with all, geometric means, by case and record."""
+    result = []
+    cases = [case for case in published_cases() if case.platform == _PLATFORM]
+    for case in cases[:1] if quick else cases:
+        for record in record_names()[:1] if quick else record_names():
+            full = vars(load_record(record).bifocal)
+            variants = [Variant(label="all terms", scheduler="Bifocal")]
+            variants += [
+                Variant(
+                    label=label,
+                    scheduler="Bifocal",
+                    parameters=tuple(sorted({**full, **changed}.items())),
+                )
+                for label, changed in ABLATIONS.items()
+            ]
+            outcomes = run_jobs(
+                case_jobs(case, record, latin_square()[:: 5 if quick else 1], tuple(variants))
+            )
+            base = geometric_mean(gains(outcomes, "all terms"))
+            for label in ABLATIONS:
+                value = base / geometric_mean(gains(outcomes, label)) - 1
+                name = f"{case.name} on {case.platform}, {record}, {label}"
+                result.append(_row(name, "latency_increase", value))
+    return result
+
+
+def layout_rows(quick: bool) -> list[BenchRow]:
+    """Gain of one layout for all weights over linear ones, under the conversions of `layouts`."""
+    low, high = layout_gains()
+    result = [
+        BenchRow(
+            case=f"published, layout arbiter over linear weights, {word}",
+            metric="speedup_over_linear",
+            value=value,
+            unit="1",
+            origin="literature",
+        )
+        for word, value in (("low", low), ("high", high))
+    ]
+    variants = tuple(
+        Variant(
+            label=f"{scheduler}, {layout.name.lower()}", scheduler=scheduler, layout=int(layout)
+        )
+        for scheduler in ("PD", "Bifocal")
+        for layout in Layout
+    )
+    cases = [case for case in published_cases() if case.platform == _PLATFORM]
+    for case in cases[:1] if quick else cases:
+        outcomes = run_jobs(
+            case_jobs(case, _LAYOUT_RECORD, latin_square()[:: 5 if quick else 1], variants)
+        )
+        for scheduler in ("PD", "Bifocal"):
+            linear = gains(outcomes, f"{scheduler}, linear")
+            for layout in list(Layout)[1:]:
+                label = f"{scheduler}, {layout.name.lower()}"
+                pairs = zip(gains(outcomes, label), linear, strict=True)
+                value = geometric_mean([one / other for one, other in pairs])
+                name = f"{case.name} on {case.platform}, {_LAYOUT_RECORD}, {label}"
+                result.append(_row(name, "speedup_over_linear", value))
+    return result
+
+
+def _row(case: str, metric: str, value: float) -> BenchRow:
+    return BenchRow(case=case, metric=metric, value=value, unit="1", origin="model")
