@@ -59,6 +59,10 @@ class Register:
         One sentence for the register document.
     fields : tuple of Field
         From low to high.
+    words : int
+        Registers that follow each other from the address on; the fields are those of each.
+    reset : int
+        Value after a reset.
     """
 
     name: str
@@ -66,6 +70,8 @@ class Register:
     access: str
     description: str
     fields: tuple[Field, ...]
+    words: int = 1
+    reset: int = 0
 
     def field(self, name: str) -> Field:
         """Look a field up by its name."""

@@ -66,7 +66,8 @@ class AxiLiteRegisters(wiring.Component):
     """Turns AXI4-Lite transfers into register writes and reads.
 
     A write to a word in `writable` with all its strobes leaves on ``writes``, and is answered
-    when it was taken; any other write has no effect and is answered with SLVERR. A read of a word
+    when it was taken; any other write has no effect and is answered with SLVERR. So is one that
+    was taken with `refused`. A read of a word
     in `readable` takes one cycle of the read port; any other read gives zero and SLVERR. The
     lowest two address bits and the protection type mean nothing here. Every output comes from a
     register or from a state that only registers decide, so no path leads through.
@@ -83,8 +84,12 @@ class AxiLiteRegisters(wiring.Component):
     awaddr ... rready
         The channels; see `axi_lite_members`.
     writes : stream out of a struct of ``address`` (word) and ``data``
+    refused : In(1)
+        Whoever takes the write will do nothing about it.
     read_address : Out; read_data : In(32)
         Combinational read port, by word address.
+    read_taken : Out(1)
+        The data that is there now is the answer to a read.
 
     Raises
     ------
@@ -114,8 +119,10 @@ class AxiLiteRegisters(wiring.Component):
             {
                 **axi_lite_members(address_bits),
                 "writes": Out(stream.Signature(write)),
+                "refused": In(1),
                 "read_address": Out(word_bits),
                 "read_data": In(_DATA_BITS),
+                "read_taken": Out(1),
             }
         )
 
@@ -157,7 +164,7 @@ class AxiLiteRegisters(wiring.Component):
             aw.o.ready.eq(done),
             w.o.ready.eq(done),
         ]
-        with m.If(legal):
+        with m.If(legal & ~self.refused):
             m.d.comb += b.i.payload.eq(Response.OKAY)
         with m.Else():
             m.d.comb += b.i.payload.eq(Response.SLVERR)
@@ -173,6 +180,7 @@ class AxiLiteRegisters(wiring.Component):
             self.read_address.eq(ar.o.payload[_BYTE_BITS:]),
             r.i.valid.eq(ar.o.valid),
             ar.o.ready.eq(r.i.ready),
+            self.read_taken.eq(ar.o.valid & r.i.ready),
             self.rdata.eq(r.o.payload.data),
             self.rresp.eq(r.o.payload.response),
             self.rvalid.eq(r.o.valid),
@@ -188,4 +196,19 @@ class AxiLiteRegisters(wiring.Component):
 
 
 def _is_one_of(value: Value, numbers: list[int]) -> Value:
-    return value.matches(*numbers)
+    """Whether a value is among sorted numbers; long runs of them cost few comparisons."""
+    patterns = []
+    at = 0
+    while at < len(numbers):
+        first, bits = numbers[at], 0
+        # As far as the numbers fill an aligned block of twice the size.
+        while (
+            first % (2 << bits) == 0
+            and at + (2 << bits) <= len(numbers)
+            and numbers[at + (2 << bits) - 1] == first + (2 << bits) - 1
+        ):
+            bits += 1
+        upper = len(value) - bits
+        patterns.append((f"{first >> bits:0{upper}b}" if upper else "") + "-" * bits)
+        at += 1 << bits
+    return value.matches(*patterns)

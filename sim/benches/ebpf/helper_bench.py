@@ -146,6 +146,7 @@ class HelperBench:
         self.under_way: dict[int, tuple[HelperCall, HelperReply, int]] = {}
         self.disturbing = 0  # operations of the host that have no result yet
         self.cycle = 0
+        self.patience = 0  # cycle from which on replies are taken
         self.replies: list[tuple[HelperCall, HelperReply]] = []
 
     def run(self, scenario: Callable[["HelperBench"], Coroutine[Any, Any, None]]) -> None:
@@ -242,7 +243,8 @@ class HelperBench:
         ctx.set(unit.context_length, len(memory.context))
         ctx.set(unit.time_ns, self.time_of(thread))
         ctx.set(unit.writes.ready, not self.stalls or self.generator.random() < 0.7)
-        ctx.set(unit.replies.ready, not self.stalls or self.generator.random() < 0.5)
+        takes = not self.stalls or self.generator.random() < 0.5
+        ctx.set(unit.replies.ready, takes and self.cycle >= self.patience)
         in_stack, offset = ctx.get(unit.copy_in_stack), ctx.get(unit.copy_offset)
         arguments_of = ctx.get(unit.arguments_thread)
         self._store(thread)

@@ -1,0 +1,362 @@
+// Keeps one policy engine alive and does what the lines of standard input say.
+//
+//   W ADDRESS VALUE                      write a register; answers with the bus's response
+//   R ADDRESS                            read a register; answers "RESPONSE VALUE"
+//   E ENGINE LENGTH TAG PROGRAM TIME WORD...   offer an event and its context; no answer
+//   V ENGINE                             wait for a verdict; answers "R0 CAUSE TAG INSTRUCTIONS
+//                                        CYCLE-OF-EVENT CYCLE-OF-VERDICT WORD..."
+//   X                                    reset; no answer
+//   T CYCLES                             let time go by; answers with the cycle
+//   D FILE, d                            begin and end a dump, in a model that can
+//   Q                                    end
+//
+// Numbers are hexadecimal. A wait that takes too long is answered with "timeout".
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "Vtop.h"
+#include "verilated.h"
+#if VM_TRACE
+#include "verilated_vcd_c.h"
+#endif
+
+namespace {
+
+constexpr long kPatience = 2000000;  // cycles; an event's own budget ends it much earlier
+
+struct Event {
+    uint64_t length, tag, program, time_ns;
+};
+
+struct Verdict {
+    uint64_t r0, cause, tag, instructions, begin, end;
+    std::vector<uint64_t> words;
+    size_t missing;  // words that are still to come
+};
+
+struct Port {
+    CData &event_valid, &event_ready;
+    VlWide<4>& event;
+    CData &context_valid, &context_ready;
+    QData& context;
+    CData &verdict_valid, &verdict_ready;
+    VlWide<4>& verdict;
+    CData &after_valid, &after_ready;
+    QData& after;
+    std::deque<Event> events = {};
+    std::deque<uint64_t> contexts = {};
+    std::deque<Verdict> verdicts = {};
+    std::array<uint64_t, 65536> lengths = {};
+    std::array<uint64_t, 65536> begins = {};
+};
+
+uint64_t bits(const VlWide<4>& from, int low, int width) {
+    uint64_t value = 0;
+    for (int i = 0; i < width; ++i) {
+        const int at = low + i;
+        value |= uint64_t((from[at / 32] >> (at % 32)) & 1) << i;
+    }
+    return value;
+}
+
+void put(VlWide<4>& to, int low, int width, uint64_t value) {
+    for (int i = 0; i < width; ++i) {
+        const int at = low + i;
+        const uint32_t mask = uint32_t(1) << (at % 32);
+        to[at / 32] = (to[at / 32] & ~mask) | (((value >> i) & 1) ? mask : 0);
+    }
+}
+
+class Bench {
+public:
+    explicit Bench(VerilatedContext* context)
+        : context_(context), top_(std::make_unique<Vtop>(context)) {
+        Vtop* top = top_.get();
+@PORTS@
+        top->s_axil_bready = 1;
+        top->s_axil_rready = 1;
+        reset();
+    }
+
+    // Forgets what was offered and not taken, too.
+    void reset() {
+        for (auto& port : ports_) {
+            port->events.clear();
+            port->contexts.clear();
+            port->verdicts.clear();
+        }
+        Vtop* top = top_.get();
+        top->s_axil_awvalid = top->s_axil_wvalid = top->s_axil_arvalid = 0;
+        top->rst = 1;
+        tick();
+        tick();
+        top->rst = 0;
+        for (auto& port : ports_) port->verdicts.clear();
+    }
+
+    void tick() {
+        Vtop* top = top_.get();
+        for (auto& port : ports_) drive(*port);
+        top->clk = 0;
+        top->eval();
+        dump(0);
+        const bool aw = top->s_axil_awvalid && top->s_axil_awready;
+        const bool w = top->s_axil_wvalid && top->s_axil_wready;
+        const bool ar = top->s_axil_arvalid && top->s_axil_arready;
+        if (top->s_axil_bvalid && top->s_axil_bready) {
+            answered_ = true;
+            response_ = top->s_axil_bresp;
+        }
+        if (top->s_axil_rvalid && top->s_axil_rready) {
+            answered_ = true;
+            response_ = top->s_axil_rresp;
+            value_ = top->s_axil_rdata;
+        }
+        std::vector<std::array<bool, 2>> moved;
+        for (auto& port : ports_) moved.push_back(sample(*port));
+        top->clk = 1;
+        top->eval();
+        dump(5);
+        if (aw) top->s_axil_awvalid = 0;
+        if (w) top->s_axil_wvalid = 0;
+        if (ar) top->s_axil_arvalid = 0;
+        for (size_t i = 0; i < ports_.size(); ++i) {
+            if (moved[i][0]) ports_[i]->events.pop_front();
+            if (moved[i][1]) ports_[i]->contexts.pop_front();
+        }
+        ++cycle_;
+    }
+
+    void write(uint64_t address, uint64_t value) {
+        top_->s_axil_awaddr = address;
+        top_->s_axil_awvalid = 1;
+        top_->s_axil_wdata = value;
+        top_->s_axil_wstrb = 0xf;
+        top_->s_axil_wvalid = 1;
+        if (wait_for_answer()) std::printf("%x\n", response_);
+    }
+
+    void read(uint64_t address) {
+        top_->s_axil_araddr = address;
+        top_->s_axil_arvalid = 1;
+        if (wait_for_answer()) std::printf("%x %x\n", response_, value_);
+    }
+
+    void offer(size_t engine, const Event& event, const std::vector<uint64_t>& words) {
+        Port& port = *ports_.at(engine);
+        port.lengths[event.tag] = event.length;
+        port.events.push_back(event);
+        for (const uint64_t word : words) port.contexts.push_back(word);
+    }
+
+    void await_verdict(size_t engine) {
+        Port& port = *ports_.at(engine);
+        for (long i = 0; i < kPatience; ++i) {
+            if (!port.verdicts.empty() && port.verdicts.front().missing == 0) {
+                const Verdict& v = port.verdicts.front();
+                std::printf("%llx %llx %llx %llx %llx %llx", (unsigned long long)v.r0,
+                            (unsigned long long)v.cause, (unsigned long long)v.tag,
+                            (unsigned long long)v.instructions, (unsigned long long)v.begin,
+                            (unsigned long long)v.end);
+                for (const uint64_t word : v.words) std::printf(" %llx", (unsigned long long)word);
+                std::printf("\n");
+                port.verdicts.pop_front();
+                return;
+            }
+            tick();
+        }
+        std::printf("timeout\n");
+    }
+
+    uint64_t cycle() const { return cycle_; }
+    size_t engines() const { return ports_.size(); }
+
+    void begin_dump(const char* file) {
+#if VM_TRACE
+        end_dump();
+        trace_ = std::make_unique<VerilatedVcdC>();
+        top_->trace(trace_.get(), 99);
+        trace_->open(file);
+#else
+        (void)file;
+#endif
+    }
+
+    void end_dump() {
+#if VM_TRACE
+        if (trace_) trace_->close();
+        trace_.reset();
+#endif
+    }
+
+    ~Bench() {
+        end_dump();
+        top_->final();
+    }
+
+private:
+    void drive(Port& port) {
+        port.event_valid = !port.events.empty();
+        if (port.event_valid) {
+            const Event& event = port.events.front();
+            put(port.event, 0, 16, event.length);
+            put(port.event, 16, 16, event.tag);
+            put(port.event, 32, 8, event.program);
+            put(port.event, 40, 64, event.time_ns);
+        }
+        port.context_valid = !port.contexts.empty();
+        if (port.context_valid) port.context = port.contexts.front();
+        port.verdict_ready = 1;
+        port.after_ready = 1;
+    }
+
+    // Which of events and contexts move in this cycle; takes what comes out.
+    std::array<bool, 2> sample(Port& port) {
+        const bool event = port.event_valid && port.event_ready;
+        const bool context = port.context_valid && port.context_ready;
+        if (event) port.begins[port.events.front().tag] = cycle_;
+        if (port.verdict_valid) {
+            Verdict verdict{};
+            verdict.r0 = bits(port.verdict, 0, 64);
+            verdict.cause = bits(port.verdict, 64, 4);
+            verdict.tag = bits(port.verdict, 68, 16);
+            verdict.instructions = bits(port.verdict, 84, 32);
+            verdict.begin = port.begins[verdict.tag];
+            verdict.end = cycle_;
+            const uint64_t length = std::min<uint64_t>(port.lengths[verdict.tag], @CONTEXT_BYTES@);
+            verdict.missing = (length + 7) / 8;
+            port.verdicts.push_back(verdict);
+        }
+        if (port.after_valid && !port.verdicts.empty()) {
+            Verdict& verdict = port.verdicts.back();
+            verdict.words.push_back(port.after);
+            if (verdict.missing) --verdict.missing;
+        }
+        return {event, context};
+    }
+
+    bool wait_for_answer() {
+        answered_ = false;
+        for (long i = 0; i < kPatience && !answered_; ++i) tick();
+        if (!answered_) std::printf("timeout\n");
+        return answered_;
+    }
+
+    void dump(int part) {
+#if VM_TRACE
+        if (trace_) trace_->dump(cycle_ * 10 + part);
+#else
+        (void)part;
+#endif
+    }
+
+    VerilatedContext* context_;
+    std::unique_ptr<Vtop> top_;
+    std::vector<std::unique_ptr<Port>> ports_;
+    uint64_t cycle_ = 0;
+    bool answered_ = false;
+    unsigned response_ = 0, value_ = 0;
+#if VM_TRACE
+    std::unique_ptr<VerilatedVcdC> trace_;
+#endif
+};
+
+// Lines of standard input; what was printed goes out before it waits for more.
+class Lines {
+public:
+    bool next(std::string& line) {
+        for (;;) {
+            const size_t end = buffer_.find('\n', start_);
+            if (end != std::string::npos) {
+                line.assign(buffer_, start_, end - start_);
+                start_ = end + 1;
+                return true;
+            }
+            buffer_.erase(0, start_);
+            start_ = 0;
+            std::fflush(stdout);
+            char chunk[65536];
+            const ssize_t count = ::read(0, chunk, sizeof chunk);
+            if (count <= 0) return false;
+            buffer_.append(chunk, size_t(count));
+        }
+    }
+
+private:
+    std::string buffer_;
+    size_t start_ = 0;
+};
+
+std::vector<uint64_t> numbers(const char* text) {
+    std::vector<uint64_t> found;
+    char* end = nullptr;
+    for (;;) {
+        const uint64_t number = std::strtoull(text, &end, 16);
+        if (end == text) return found;
+        found.push_back(number);
+        text = end;
+    }
+}
+
+bool obey(Bench& bench, const std::string& line) {
+    const char command = line.empty() ? 'Q' : line[0];
+    const std::string rest = line.size() > 2 ? line.substr(2) : "";
+    if (command == 'D') {
+        bench.begin_dump(rest.c_str());
+        return true;
+    }
+    if (command == 'X') {
+        bench.reset();
+        return true;
+    }
+    if (command == 'd') {
+        bench.end_dump();
+        return true;
+    }
+    const auto n = numbers(rest.c_str());
+    const bool has_engine = !n.empty() && n[0] < bench.engines();
+    if (command == 'W' && n.size() == 2) {
+        bench.write(n[0], n[1]);
+    } else if (command == 'R' && n.size() == 1) {
+        bench.read(n[0]);
+    } else if (command == 'E' && n.size() >= 5 && has_engine) {
+        bench.offer(n[0], {n[1], n[2] & 0xffff, n[3], n[4]}, {n.begin() + 5, n.end()});
+    } else if (command == 'V' && n.size() == 1 && has_engine) {
+        bench.await_verdict(n[0]);
+    } else if (command == 'T' && n.size() == 1) {
+        for (uint64_t i = 0; i < n[0]; ++i) bench.tick();
+        std::printf("%llx\n", (unsigned long long)bench.cycle());
+    } else if (command == 'Q') {
+        return false;
+    } else {
+        std::printf("what is \"%s\"?\n", line.c_str());
+    }
+    return true;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const auto context = std::make_unique<VerilatedContext>();
+    context->commandArgs(argc, argv);
+#if VM_TRACE
+    context->traceEverOn(true);
+#endif
+    Bench bench(context.get());
+    Lines lines;
+    std::string line;
+    while (lines.next(line) && obey(bench, line)) {
+    }
+    std::fflush(stdout);
+    return 0;
+}
