@@ -20,7 +20,7 @@ _EXAMPLE = """Examples:
   fanweave place --model qwen-7b --platform hp32 --batch 4 --prefill 512 --decode 128
   fanweave place --model config.json --platform my.toml --scheduler HEFT --csv operators.csv
   fanweave place --model qwen-7b --platform hp32 --explain L3_QK_s0 --token 0
-  fanweave place --model qwen-7b --platform hp32 --compare --timeline trace.json
+  fanweave place --model qwen-7b --platform hp32 --compare --timeline trace.json --html page.html
 """
 
 
@@ -91,10 +91,12 @@ def _list(context: click.Context, parameter: click.Parameter, value: bool) -> No
 @click.option(
     "--timeline", metavar="FILE", help="Write a Chrome trace, which Perfetto shows, there."
 )
+@click.option("--html", "html_file", metavar="FILE", help="Write a page with pictures there.")
 def place(
     json_file: str | None,
     csv_file: str | None,
     timeline: str | None,
+    html_file: str | None,
     compare: bool,
     explained: str | None,
     token: int | None,
@@ -112,7 +114,7 @@ def place(
     from fanweave.sim.placement.choices import build_request
     from fanweave.sim.placement.report import place_document, print_comparison, print_schedule
 
-    files = (json_file, csv_file, timeline)
+    files = (json_file, csv_file, timeline, html_file)
     for file in files:
         check_output(file)
     if files.count(STANDARD) > 1:
@@ -124,7 +126,7 @@ def place(
     stream = sys.stderr if STANDARD in files else sys.stdout
     print_schedule(request, result, stream=stream)
     document = place_document(request, result, operators=operators)
-    others = _others(request, mode, result) if compare else {}
+    others = _others(request, mode, result) if compare or html_file else {}
     if others:
         print_comparison(others, stream=stream)
         document["schedulers"] = {
@@ -133,7 +135,7 @@ def place(
         }
     if explained is not None:
         document["explanation"] = _explain(request, mode, explained, token, stream)
-    _write(files, request, result, account, document)
+    _write(files, request, result, account, others, document)
 
 
 def _others(request: "Request", mode: str, own: "Schedule") -> "dict[str, Schedule]":
@@ -174,6 +176,7 @@ def _write(
     request: "Request",
     result: "Schedule",
     account: "MemoryTrace | None",
+    others: "dict[str, Schedule]",
     document: dict[str, Any],
 ) -> None:
     import json
@@ -182,10 +185,14 @@ def _write(
     from fanweave.sim.placement.report import operators_csv
     from fanweave.sim.report.files import write_json, write_text
 
-    json_file, csv_file, timeline = files
+    json_file, csv_file, timeline, html_file = files
     if json_file is not None:
         write_json(json_file, document)
     if csv_file is not None:
         write_text(csv_file, operators_csv(result))
     if timeline is not None:
         write_text(timeline, json.dumps(chrome_trace(result, account), allow_nan=False) + "\n")
+    if html_file is not None:
+        from fanweave.sim.placement.page import place_page
+
+        write_text(html_file, place_page(request, result, others))

@@ -1,0 +1,171 @@
+"""One HTML page about a placement, which needs nothing else: no script, font or style from afar."""
+
+import html
+from collections.abc import Iterable, Mapping, Sequence
+
+from fanweave.golden.dops.registry import Request
+from fanweave.golden.dops.schedule import Schedule
+from fanweave.sim.placement.pictures import GROUPS, bars, roofline, timeline
+from fanweave.sim.placement.report import pass_name, placement
+from fanweave.sim.placement.roofline import roofline_points
+
+__all__ = ["place_page"]
+
+_PS = 1e12
+_STYLE = """
+body { font: 15px/1.45 system-ui, sans-serif; margin: 0 auto; max-width: 1100px; padding: 1rem;
+  color: #1c1c1c; background: #fff; }
+h1 { font-size: 1.4rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
+table { border-collapse: collapse; } th, td { padding: .2rem .7rem; text-align: left; }
+td.n { text-align: right; font-variant-numeric: tabular-nums; }
+tr + tr td { border-top: 1px solid #8883; }
+.heat { background: rgb(0 114 178 / calc(var(--s) * 55%)); }
+.lanes { display: flex; } .lanes ol { list-style: none; margin: 0; padding: 0 .6rem 0 0; }
+.lanes li { height: 22px; line-height: 22px; font-size: 12px; white-space: nowrap; }
+.timeline { flex: 1; min-width: 0; background: #8881; cursor: grab; }
+.plot { width: 100%; max-width: 860px; font-size: 12px; }
+text { fill: currentColor; } .mid { text-anchor: middle; } .end { text-anchor: end; }
+.chosen { font-weight: 700; } .grid { stroke: #8884; } .roof { stroke: currentColor; fill: none; }
+.over { stroke: #c00; stroke-width: 2; }
+.key span { display: inline-block; margin-right: 1rem; }
+.key i { display: inline-block; width: .8em; height: .8em; margin-right: .35em; }
+@media (prefers-color-scheme: dark) { body { color: #e6e6e6; background: #16181b; } }
+"""
+_SCRIPT = """
+for (const svg of document.querySelectorAll("svg.timeline")) {
+  const box = svg.viewBox.baseVal, whole = box.width;
+  const keep = () => {
+    box.width = Math.min(whole, Math.max(whole / 1e5, box.width));
+    box.x = Math.min(whole - box.width, Math.max(0, box.x));
+  };
+  svg.addEventListener("wheel", event => {
+    event.preventDefault();
+    const at = event.offsetX / svg.clientWidth;
+    const width = box.width * Math.pow(1.002, event.deltaY);
+    box.x += (box.width - width) * at; box.width = width; keep();
+  }, { passive: false });
+  svg.addEventListener("pointermove", event => {
+    if (event.buttons & 1) { box.x -= event.movementX / svg.clientWidth * box.width; keep(); }
+  });
+  svg.addEventListener("dblclick", () => { box.x = 0; box.width = whole; });
+}
+"""
+
+
+def place_page(request: Request, result: Schedule, others: Mapping[str, Schedule]) -> str:
+    """The page: times, schedulers, placement, timeline, roofline, rules.
+
+    Parameters
+    ----------
+    request, result
+        What was asked for, and what came out.
+    others : mapping of str to Schedule
+        Results of the schedulers to compare, the result's own among them.
+    """
+    work = request.workload
+    title = f"{request.model.name} on {result.platform.name}"
+    record = f" of record {result.record}" if result.record else ""
+    parts = [
+        f"<h1>{html.escape(title)}</h1>",
+        f"<p>{html.escape(result.scheduler)}, mode {result.mode}{record}; batch {work.batch}, "
+        f"{work.prefill} tokens in, {work.decode} out, {html.escape(request.elements)}.</p>",
+        _times(result),
+        "<h2>Schedulers</h2>",
+        "<p>Prefill in blue, decode in green.</p>",
+        bars(
+            {
+                name: (each.prefill / _PS, (each.total - each.prefill) / _PS)
+                for name, each in others.items()
+            },
+            result.scheduler,
+        ),
+        "<h2>Placement</h2>",
+        _placements(result),
+        "<h2>Timeline</h2>",
+        "<p>The wheel stretches time, dragging moves it, a double click shows all again.</p>",
+        _key(),
+        *_timelines(result),
+        "<h2>Roofline</h2>",
+        *_roofline(request, result),
+        "<h2>Rules</h2>",
+        _list("Held in every pass", result.checked),
+        _list("Waived by the mode", result.waived),
+    ]
+    colours = "".join(f".g{i} {{ fill: {c}; }}" for i, (c, _) in enumerate(GROUPS.values()))
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width">'
+        f"<title>{html.escape(title)}</title><style>{_STYLE}{colours}</style></head><body>\n"
+        + "\n".join(parts)
+        + f"\n<script>{_SCRIPT}</script></body></html>\n"
+    )
+
+
+def _table(rows: Iterable[Sequence[str]], *, headings: Sequence[str] = ()) -> str:
+    head = "".join(f"<th>{html.escape(word)}</th>" for word in headings)
+    body = "".join(f"<tr>{''.join(cells)}</tr>" for cells in rows)
+    return f"<table>{f'<tr>{head}</tr>' if head else ''}{body}</table>"
+
+
+def _times(result: Schedule) -> str:
+    times = {
+        "prefill": result.prefill,
+        "decode": result.total - result.prefill,
+        "total": result.total,
+        "lower bound": result.lower_bound,
+    }
+    return _table(
+        [f"<td>{name}</td>", f'<td class="n">{time / _PS:.6f} s</td>']
+        for name, time in times.items()
+    )
+
+
+def _placements(result: Schedule) -> str:
+    """Kinds by devices, a pass after the other; the darker, the more of a kind run there."""
+    devices = [device.name for device in result.platform.devices if device.type != "cpu"]
+    columns = [(kept, device) for kept in result.kept for device in devices]
+    counts = {id(kept): placement(result, kept) for kept in result.kept}
+    rows = []
+    for kind in next(iter(counts.values())):
+        cells = [f"<td>{html.escape(kind)}</td>"]
+        for kept, device in columns:
+            count = counts[id(kept)][kind].get(device, 0)
+            share = count / sum(counts[id(kept)][kind].values())
+            cells.append(f'<td class="n heat" style="--s:{share:.3f}">{count or ""}</td>')
+        rows.append(cells)
+    headings = ["", *(f"{device}, {pass_name(kept)}" for kept, device in columns)]
+    return _table(rows, headings=headings)
+
+
+def _key() -> str:
+    items = (
+        f'<span><i style="background:{colour}"></i>{name}</span>'
+        for name, (colour, _) in GROUPS.items()
+    )
+    return f'<p class="key">{"".join(items)}</p>'
+
+
+def _timelines(result: Schedule) -> Iterable[str]:
+    for kept in result.kept:
+        rows, svg = timeline(result, kept)
+        names = "".join(f"<li>{html.escape(row)}</li>" for row in rows)
+        yield f'<h3>{pass_name(kept)}</h3><div class="lanes"><ol>{names}</ol>{svg}</div>'
+
+
+def _roofline(request: Request, result: Schedule) -> Iterable[str]:
+    points = roofline_points(request, result)
+    over = sum(point.count for point in points if point.over)
+    count = sum(point.count for point in points)
+    yield (
+        f"<p>{count:,} operators of {len(result.kept)} passes, equal ones as one mark, with the "
+        "time of loading weights in theirs. Circles and squares tell types of devices apart. "
+        f"{over:,} are above their device's roofline, which no device can be; they are outlined "
+        "in red.</p>"
+    )
+    yield roofline(result.platform.devices, points)
+
+
+def _list(title: str, items: Sequence[str]) -> str:
+    if not items:
+        return ""
+    return f"<p>{title}:</p><ul>{''.join(f'<li>{html.escape(item)}</li>' for item in items)}</ul>"
