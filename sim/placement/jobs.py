@@ -18,7 +18,7 @@ from fanweave.golden.dops.schedule import Schedule
 from fanweave.golden.dops.simulate import Workload
 from fanweave.golden.errors import FaultError, InputError
 
-__all__ = ["Job", "Outcome", "Times", "Variant", "run_job", "run_jobs"]
+__all__ = ["Job", "Outcome", "Times", "Variant", "request_of", "run_job", "run_jobs"]
 
 #: How often workers may die without a job done in between.
 _MOST_DEATHS = 3

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from fanweave.golden.dops.published import LOG_WORKLOADS, TRACE_WORKLOAD, published_cases
+from fanweave.golden.dops.records import record_names
 from fanweave.golden.dops.schedulers.static import STATIC
 from fanweave.golden.errors import InputError
 from fanweave.sim.benches.dops.ablations import ablation_rows, layout_rows
@@ -37,8 +38,9 @@ def rows(
     seed : int
         Of the first of the 20 seeds of ties.
     part : str, optional
-        ``log``, ``ties``, ``trace``, ``grid`` or ``grid:CASE``, ``ablations``, ``layouts``;
-        all if not given.
+        ``log``, ``ties``, ``trace``, ``grid``, ``grid:CASE`` or ``grid:CASE:RECORD`` (16
+        workloads that stand for 64), ``grid64:CASE:RECORD`` (all of them), ``ablations``,
+        ``layouts``; all but the 64 if not given.
     reference : Path, optional
         Folder with the recorded values, ``log.csv``, ``trace.csv`` and ``trace_totals.csv``;
         errors are printed beside times then.
@@ -52,14 +54,20 @@ def rows(
         "log": lambda: _log_rows(quick, reference),
         "ties": lambda: _tie_rows(quick, seed),
         "trace": lambda: _trace_rows(quick, reference),
-        "grid": lambda: grid_rows(quick, None),
+        "grid": lambda: grid_rows(quick),
         "ablations": lambda: ablation_rows(quick),
         "layouts": lambda: layout_rows(quick),
     }
     if part is None:
         return [row for each in parts.values() for row in each()]
     for case in published_cases():
-        parts[f"grid:{case.name}"] = functools.partial(grid_rows, quick, case.name)
+        one = functools.partial(grid_rows, quick, case.name)
+        parts[f"grid:{case.name}"] = one
+        for record in record_names():
+            parts[f"grid:{case.name}:{record}"] = functools.partial(one, record=record)
+            parts[f"grid64:{case.name}:{record}"] = functools.partial(
+                one, record=record, whole=True
+            )
     if part not in parts:
         raise InputError(f"part {part!r} is not known; use one of {', '.join(parts)}")
     return parts[part]()

@@ -17,8 +17,7 @@ from fanweave.sim.report.bench_rows import BenchRow
 
 __all__ = ["case_jobs", "gains", "geometric_mean", "grid_rows", "set_variants"]
 
-#: Where a run over all 64 workloads is a matter of minutes, and where all sets are.
-_ALL_WORKLOADS = ("hp32",)
+#: Where all sets of parameters are a matter of minutes.
 _ALL_SETS = ("hp32", "hp64")
 
 
@@ -68,15 +67,19 @@ def gains(outcomes: Sequence[Outcome], label: str) -> list[float]:
     ]
 
 
-def grid_rows(quick: bool, only: str | None) -> list[BenchRow]:
+def grid_rows(
+    quick: bool, only: str | None = None, *, record: str | None = None, whole: bool = False
+) -> list[BenchRow]:
     """Means of every case, record and set of parameters beside the published ones.
 
     Parameters
     ----------
     quick : bool
         The first case alone, on 16 workloads, with the newest set.
-    only : str or None
-        Name of one case.
+    only, record : str, optional
+        Name of one case, and of one record.
+    whole : bool
+        All 64 workloads, and not the 16 that stand for them.
     """
     cases = [case for case in published_cases() if only in (None, case.name)]
     sets = list(parameter_sets())
@@ -91,9 +94,9 @@ def grid_rows(quick: bool, only: str | None) -> list[BenchRow]:
         )
         result.append(published)
         chosen = sets if case.platform in _ALL_SETS and not quick else sets[:1]
-        whole = case.platform in _ALL_WORKLOADS and not quick
-        for record in record_names()[:1] if quick else record_names():
-            result += _record_rows(case, record, chosen, grid() if whole else latin_square())
+        records = [name for name in record_names() if record in (None, name)]
+        for name in records[:1] if quick else records:
+            result += _record_rows(case, name, chosen, grid() if whole else latin_square())
     return result
 
 
