@@ -1,12 +1,19 @@
 """The policy engine as a design to be Verilated, converted once for each state of the sources."""
 
+from dataclasses import replace
 from typing import Any
 
-from fanweave.golden.ebpf.config import EbpfConfig
+from fanweave.golden.ebpf.config import PRESETS, EbpfConfig
 from fanweave.sim.runner.converted import converted_verilog
 from fanweave.sim.runner.design import Design, VerilogSource
 
-__all__ = ["SOURCES", "engine_design"]
+__all__ = ["SERVER_CONFIG", "SOURCES", "engine_design"]
+
+#: What runs single programs, and is played in lock-step with golden: half the threads of the
+#: default, which is quicker to build, and room for all policies.
+SERVER_CONFIG = replace(
+    PRESETS["default"], threads=4, images=16, prefixes=128, returns_context=True
+)
 
 _NAME = "policy_engine"
 #: Sources that decide what the conversion gives: those that the engine imports, as a test checks.

@@ -14,6 +14,8 @@ from fanweave.sim.runner.loop import build_loop
 __all__ = ["EngineServer", "EngineVerdict"]
 
 _WORD_BYTES = 8
+#: Writes whose answers may be on their way: fewer than fill a pipe.
+_UNCONFIRMED = 500
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +74,7 @@ class EngineServer:
             label=f"building the policy engine{variant}",
             waves=waves,
         )
+        self._unconfirmed: list[tuple[int, int]] = []
         self._process = subprocess.Popen(
             [str(executable)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
@@ -115,11 +118,13 @@ class EngineServer:
         Raises
         ------
         FaultError
-            If the engine refuses, or does not answer.
+            If the engine refuses, or does not answer; for this write with a later call, because
+            nobody waits for each answer.
         """
-        (response,) = self._ask(f"W {address:x} {value:x}")
-        if response:
-            raise FaultError(f"the engine refuses {value:#x} for its register {address:#x}")
+        self._send(f"W {address:x} {value:x}")
+        self._unconfirmed.append((address, value))
+        if len(self._unconfirmed) >= _UNCONFIRMED:
+            self._confirm()
 
     def offer(
         self, context: bytes, *, tag: int, program: int, time_ns: int = 0, engine: int = 0
@@ -150,6 +155,7 @@ class EngineServer:
 
     def reset(self) -> None:
         """Reset the engine, and forget events that were offered."""
+        self._confirm()
         self._send("X")
 
     def tick(self, cycles: int) -> int:
@@ -172,11 +178,30 @@ class EngineServer:
         except OSError as error:
             raise FaultError(f"the simulation of the policy engine has ended: {error}") from error
 
+    def _confirm(self) -> None:
+        """Read the answers to writes."""
+        asked, self._unconfirmed = self._unconfirmed, []
+        self._flush()
+        for address, value in asked:
+            (response,) = self._answer(f"W {address:x} {value:x}")
+            if response:
+                raise FaultError(f"the engine refuses {value:#x} for its register {address:#x}")
+
     def _ask(self, line: str) -> list[int]:
+        self._confirm()
         self._send(line)
+        self._flush()
+        return self._answer(line)
+
+    def _flush(self) -> None:
         assert self._process.stdin is not None
+        try:
+            self._process.stdin.flush()
+        except OSError as error:
+            raise FaultError(f"the simulation of the policy engine has ended: {error}") from error
+
+    def _answer(self, line: str) -> list[int]:
         assert self._process.stdout is not None
-        self._process.stdin.flush()
         answer = self._process.stdout.readline()
         try:
             return [int(word, 16) for word in answer.split()] if answer.strip() else self._lost()

@@ -2,24 +2,22 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import TracebackType
 
-from fanweave.golden.ebpf.config import PRESETS, EbpfConfig
+from fanweave.golden.ebpf.config import EbpfConfig
 from fanweave.golden.ebpf.event import Outcome
 from fanweave.golden.ebpf.machine import Machine
 from fanweave.golden.ebpf.maps import create_map
 from fanweave.golden.ebpf.program import Program
 from fanweave.golden.errors import FaultError
 from fanweave.golden.isa.ebpf_machine import FaultCause
+from fanweave.sim.benches.ebpf.engine_design import SERVER_CONFIG
 from fanweave.sim.benches.ebpf.engine_server import EngineServer
 from fanweave.sim.benches.ebpf.random_map_programs import CONTEXT_BYTES, MAPS, random_map_program
 from fanweave.sw.ebpf.driver import EngineDriver, over, run_now
 
-__all__ = ["LOCKSTEP_CONFIG", "MapLockstep", "play_seeds"]
-
-#: Small, so that it is quick to build, and large enough for all of the maps.
-LOCKSTEP_CONFIG = replace(PRESETS["tiny"], maps=16, slots=1024, returns_context=True)
+__all__ = ["MapLockstep", "play_seeds"]
 
 _TABLE = 8  # number of the map of programs
 #: Programs that tail calls go on in, and what the table names: the last one is bound to nothing.
@@ -55,7 +53,7 @@ class MapLockstep:
         The engine.
     """
 
-    def __init__(self, config: EbpfConfig = LOCKSTEP_CONFIG) -> None:
+    def __init__(self, config: EbpfConfig = SERVER_CONFIG) -> None:
         self.config = config
         self.server = EngineServer(config)
         self.driver = run_now(EngineDriver.identify(over(self.server)))
@@ -139,7 +137,7 @@ class MapLockstep:
                 )
 
 
-def play_seeds(seeds: Iterable[int], config: EbpfConfig = LOCKSTEP_CONFIG) -> Tally:
+def play_seeds(seeds: Iterable[int], config: EbpfConfig = SERVER_CONFIG) -> Tally:
     """Play programs and compare every event, and all maps now and then and at the end.
 
     Raises

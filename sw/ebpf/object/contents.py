@@ -9,7 +9,15 @@ from fanweave.golden.isa.ebpf_machine import DEFAULT_BUDGET
 from fanweave.golden.isa.ebpf_maps import Errno, MapType
 from fanweave.sw.ebpf.object.model import ObjectFile
 
-__all__ = ["Contents", "Entries", "initial_contents", "machine_of", "map_bytes", "map_contents"]
+__all__ = [
+    "Contents",
+    "Entries",
+    "initial_contents",
+    "machine_of",
+    "map_bytes",
+    "map_contents",
+    "refused_entry",
+]
 
 #: Keys and values; queues, stacks and rings have empty keys, oldest value first.
 Entries = Sequence[tuple[bytes, bytes]]
@@ -79,10 +87,15 @@ def _fill(made: Map, entries: Entries) -> None:
     for key, value in entries:
         result = _put(made, key, value)
         if result:
-            raise InputError(
-                f"map {made.spec.name!r} does not take the entry with key {key.hex() or 'none'}: "
-                f"{Errno(-result).name}"
-            )
+            raise refused_entry(made.spec.name, key, result)
+
+
+def refused_entry(name: str, key: bytes, result: int) -> InputError:
+    """What to say of an entry that a map does not take; `result` is its negative error number."""
+    return InputError(
+        f"map {name!r} does not take the entry with key {key.hex() or 'none'}: "
+        f"{Errno(-result).name}"
+    )
 
 
 def _put(made: Map, key: bytes, value: bytes) -> int:

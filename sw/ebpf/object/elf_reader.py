@@ -107,7 +107,9 @@ class _Reader:
     def _check_header(self, header: Any) -> None:
         if header["e_machine"] != _MACHINE:
             raise self.refuse(
-                "offset 0x12", f"machine {header['e_machine']}; it must be {_MACHINE}"
+                "offset 0x12",
+                f"machine {header['e_machine']}; it must be {_MACHINE}, of `fanweave ebpf build` "
+                "or `clang -target bpf`",
             )
         if header["e_type"] != "ET_REL":
             raise self.refuse(

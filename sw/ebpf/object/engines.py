@@ -64,6 +64,8 @@ class RunResult:
         Why it ended early, or `FaultCause.NONE`.
     slot, instructions : int or None
         Where it ended and after how many instructions, if the engine knows.
+    cycles : int or None
+        From the cycle in which the event was taken to that of the verdict, if there are any.
     """
 
     r0: int
@@ -72,6 +74,7 @@ class RunResult:
     fault: FaultCause = FaultCause.NONE
     slot: int | None = None
     instructions: int | None = None
+    cycles: int | None = None
 
 
 Engine = Callable[[RunRequest], RunResult]

@@ -23,6 +23,7 @@ from fanweave.sw.ebpf.object.elf_reader import read_elf
 from fanweave.sw.ebpf.object.loader import load_object
 from fanweave.sw.ebpf.object.report import code_report, file_report, load_report
 from fanweave.sw.ebpf.object.samples import SAMPLES
+from fanweave.sw.ebpf.object.verification import check_object, verify_for_load
 
 __all__ = ["Tally", "fuzz", "load_changed", "mutate", "play", "sample_objects"]
 
@@ -30,6 +31,8 @@ __all__ = ["Tally", "fuzz", "load_changed", "mutate", "play", "sample_objects"]
 _ROUND = 1000
 #: A loader that takes longer for a file of some kilobytes hangs.
 _SECONDS = 5
+#: That the verifier follows of one program; the samples need some hundreds.
+_STEPS = 20_000
 #: By which the process may grow.
 _KIBIBYTES = 512 * 1024
 
@@ -227,7 +230,11 @@ def load_changed(data: bytes) -> bool:
             list(file_report(read_elf(data, "changed")))
             loaded = load_object(data, "changed")
             list(code_report(loaded))
-            load_report(loaded)
+            check_object(loaded)
+            verified = [
+                verify_for_load(loaded, program, max_steps=_STEPS) for program in loaded.programs
+            ]
+            load_report(loaded, verified=verified)
         except InputError:
             return False
         return True

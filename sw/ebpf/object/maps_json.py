@@ -45,7 +45,8 @@ def maps_to_json(loaded: ObjectFile, contents: Contents) -> str:
         # An entry a line, so that two such files can be compared.
         listed = ",\n  ".join(entries)
         listed = f"[\n  {listed}\n ]" if entries else "[]"
-        parts.append(f'{json.dumps(made.name)}: {head}, "entries": {listed}}}')
+        start = json.dumps(head).removesuffix("}")
+        parts.append(f'{json.dumps(made.name)}: {start}, "entries": {listed}}}')
     return "{" + ",\n".join(parts) + "}\n"
 
 
@@ -59,9 +60,21 @@ def _entry_to_json(loaded: ObjectFile, made: ObjectMap, key: bytes, value: bytes
     return {"key": key.hex(), named: choices[int.from_bytes(value, "little")].name}
 
 
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object's members, none of them twice."""
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        names = [key for key, _ in pairs]
+        twice = next(key for key in names if names.count(key) > 1)
+        raise InputError(f"{twice!r} is there twice; the first one would be lost")
+    return members
+
+
 def _document(text: str, name: str) -> dict[str, dict[str, Any]]:
     try:
-        document = json.loads(text)
+        document = json.loads(text, object_pairs_hook=_members)
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from None
     except (ValueError, RecursionError) as error:
         raise InputError(f"{name} is no JSON: {error}") from None
     if not isinstance(document, dict):
@@ -165,7 +178,10 @@ def _entry_from_json(
         raise InputError(f"{where}: {json.dumps(entry)}; expected {', '.join(sorted(wanted))}")
     key = b"" if kind in _KEYLESS else _bytes(entry["key"], where, "key", made.spec.key_size)
     if named is not None:
-        target = loaded.number_of(str(entry[named]), named)
+        try:
+            target = loaded.number_of(str(entry[named]), named)
+        except InputError as error:
+            raise InputError(f"{where}: {error}") from None
         return key, target.to_bytes(_WORD, "little")
     many = kind is MapType.PERCPU_ARRAY
     return key, _bytes(entry["value"], where, "value", made.spec.value_size, many=many)
@@ -173,9 +189,14 @@ def _entry_from_json(
 
 def _bytes(text: object, where: str, field: str, size: int, *, many: bool = False) -> bytes:
     try:
-        data = bytes.fromhex("".join(str(text).split()))
+        data = bytes.fromhex("".join(text.split())) if isinstance(text, str) else None
     except ValueError:
-        raise InputError(f"{where}: {field} {text!r} is not hexadecimal") from None
+        data = None
+    if data is None:
+        raise InputError(
+            f"{where}: {field} {json.dumps(text)} is not hexadecimal; expected a string of "
+            f"{2 * size} digits"
+        )
     if len(data) != size and not (many and data and len(data) % size == 0):
         raise InputError(f"{where}: {field} has {len(data)} bytes; it must have {size}")
     return data

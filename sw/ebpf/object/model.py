@@ -76,6 +76,9 @@ class ObjectProgram:
     functions: tuple[Function, ...]
     lines: Mapping[int, SourceLine] = field(default_factory=dict)
 
+    def __str__(self) -> str:
+        return f"{self.section}:{self.name}" if self.section else self.name
+
     def function_at(self, slot: int) -> Function | None:
         """The function that a slot belongs to."""
         for function in self.functions:
@@ -176,12 +179,12 @@ class ObjectFile:
         found = [
             program
             for program in self.programs
-            if wanted in (None, program.section, program.name, f"{program.section}:{program.name}")
+            if wanted in (None, program.section, program.name, str(program))
         ]
         if len(found) == 1:
             return found[0]
-        listed = ", ".join(f"{program.section}:{program.name}" for program in self.programs)
-        problem = "has" if wanted is None else f"section {wanted!r} names"
+        listed = ", ".join(str(program) for program in self.programs)
+        problem = "it has" if wanted is None else f"section {wanted!r} names"
         raise InputError(
             f"{self.name}: {problem} {len(found)} programs; choose one with --section: {listed}"
         )

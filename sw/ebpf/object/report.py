@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from fanweave.golden.errors import InputError
 from fanweave.golden.isa.ebpf import INSTRUCTION_BYTES
-from fanweave.sw.ebpf.check import check_program
 from fanweave.sw.ebpf.object.btf import Btf
 from fanweave.sw.ebpf.object.btf import BtfKind as Kind
 from fanweave.sw.ebpf.object.contents import machine_of, map_bytes
@@ -11,6 +11,7 @@ from fanweave.sw.ebpf.object.elf import Elf, relocation_name
 from fanweave.sw.ebpf.object.listing import program_lines
 from fanweave.sw.ebpf.object.loader import types_of
 from fanweave.sw.ebpf.object.model import ObjectFile
+from fanweave.sw.ebpf.object.verification import Verified, check_object
 
 __all__ = ["code_report", "file_report", "load_report"]
 
@@ -21,6 +22,8 @@ _CHECKS = (
     "encodings, jumps, calls, helpers, maps and ends of all programs",
     "definitions of all maps, and what they begin with",
 )
+_VERIFIED = "types, bounds, null checks, loops and the longest path of all programs"
+_NOT_VERIFIED = "not verified: a program may still fault"
 
 
 def _columns(rows: Iterable[Row]) -> Iterator[str]:
@@ -32,8 +35,10 @@ def _columns(rows: Iterable[Row]) -> Iterator[str]:
         yield ("  " + "  ".join(cells)).rstrip()
 
 
-def load_report(loaded: ObjectFile, *, engines: int = 1) -> list[str]:
-    """Make all of a loader's checks, and say what there is then.
+def load_report(
+    loaded: ObjectFile, *, engines: int = 1, verified: Sequence[Verified] | None = None
+) -> list[str]:
+    """Make all of a loader's structural checks, and say what there is then.
 
     Parameters
     ----------
@@ -41,31 +46,43 @@ def load_report(loaded: ObjectFile, *, engines: int = 1) -> list[str]:
         The file.
     engines : int
         Engines that have values of their own in a per-engine array.
+    verified : sequence of Verified, optional
+        What the verifier says of the programs, by number.
 
     Raises
     ------
     InputError
         If a program or a map is refused.
     """
-    for made in loaded.programs:
-        check_program(made.program, maps=len(loaded.maps))
-    machine_of(loaded, engines=engines)
+    check_object(loaded)
+    try:
+        machine_of(loaded, engines=engines)
+    except InputError as error:
+        raise InputError(f"{loaded.name}, {error}") from None
     slots = sum(len(made.program.slots) for made in loaded.programs)
     memory = sum(map_bytes(loaded, n, engines=engines) for n in range(len(loaded.maps)))
     report = [f"{loaded.name}: license {loaded.license or 'not given'}"]
     report += [f"programs: {len(loaded.programs)}, {slots * INSTRUCTION_BYTES} bytes of code"]
-    report += _columns(_program_rows(loaded))
+    report += _columns(_program_rows(loaded, verified))
     report += [f"maps: {len(loaded.maps)}, {memory} bytes of keys and values"]
     report += _columns(_map_rows(loaded, engines)) if loaded.maps else ()
     report += ["checks passed:", *(f"  {check}" for check in _CHECKS)]
+    report += [f"  {_VERIFIED}" if verified is not None else _NOT_VERIFIED]
     return report
 
 
-def _program_rows(loaded: ObjectFile) -> Iterator[Row]:
-    yield "number", "section", "program", "slots", "functions"
+def _program_rows(loaded: ObjectFile, verified: Sequence[Verified] | None) -> Iterator[Row]:
+    head = ("number", "section", "program", "slots")
+    yield (*head, *(("instructions", "stack", "context") if verified else ()), "functions")
     for number, made in enumerate(loaded.programs):
         names = ", ".join(function.name for function in made.functions)
-        yield number, made.section, made.name, len(made.program.slots), names
+        found: Row = ()
+        if verified:
+            report, context = verified[number].report, verified[number].context
+            least = f"{context.least} or more" if context.least else "any"
+            size = context.least if context.least == context.most else least
+            found = (report.worst_case_instructions, sum(report.stack_bytes), size)
+        yield number, made.section, made.name, len(made.program.slots), *found, names
 
 
 def _map_rows(loaded: ObjectFile, engines: int = 1) -> Iterator[Row]:

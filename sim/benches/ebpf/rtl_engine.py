@@ -1,0 +1,115 @@
+"""The Verilated policy engine as an engine for object files."""
+
+import atexit
+from dataclasses import replace
+
+from fanweave.golden.ebpf.config import EbpfConfig
+from fanweave.golden.ebpf.layout import needs
+from fanweave.golden.errors import InputError
+from fanweave.golden.isa.ebpf_maps import HASHES, QUEUES, MapType
+from fanweave.sim.benches.ebpf.engine_design import SERVER_CONFIG
+from fanweave.sim.benches.ebpf.engine_server import EngineServer
+from fanweave.sw.ebpf.driver import EngineDriver, over, run_now
+from fanweave.sw.ebpf.object.contents import Contents, initial_contents, refused_entry
+from fanweave.sw.ebpf.object.engines import RunRequest, RunResult
+from fanweave.sw.ebpf.object.model import ObjectFile
+
+__all__ = ["config_for", "run"]
+
+#: Simulations that are alive, by configuration; they end with this process.
+_SERVERS: dict[EbpfConfig, EngineServer] = {}
+#: Types whose values a host or a helper can only copy whole.
+_COPIED = HASHES | QUEUES | {MapType.LPM_TRIE}
+
+
+def run(request: RunRequest) -> RunResult:
+    """Run a program on a simulation that was reset.
+
+    Raises
+    ------
+    InputError
+        If the maps or programs do not fit the largest engine, or a map does not take what is put
+        into it, or the engine refuses a program.
+    FaultError
+        If the simulation fails.
+    """
+    if request.trace is not None:
+        raise InputError("engine rtl shows no instructions; run with --engine golden to trace")
+    loaded = request.loaded
+    server = _server(config_for(loaded, context_bytes=len(request.context)))
+    server.reset()
+    return run_now(_run(server, request))
+
+
+def config_for(loaded: ObjectFile, *, context_bytes: int = 0) -> EbpfConfig:
+    """The smallest engine from `SERVER_CONFIG` on that holds an object file.
+
+    Parameters
+    ----------
+    loaded : ObjectFile
+        Maps and programs.
+    context_bytes : int
+        Of the event.
+
+    Raises
+    ------
+    InputError
+        If none is large enough; the message names the parameter.
+    """
+    specs = [made.spec for made in loaded.maps]
+    wanted = {
+        "context_bytes": context_bytes,
+        "maps": len(specs),
+        "images": len(loaded.programs),
+        "programs": len(loaded.programs),
+        "slots": sum(len(each.program.slots) for each in loaded.programs),
+        "key_bytes": max((spec.key_size for spec in specs), default=0),
+        "operand_bytes": max((s.value_size for s in specs if s.kind in _COPIED), default=0),
+    }
+    taken = [needs(spec, SERVER_CONFIG.engines) for spec in specs]
+    for name in ("value_bytes", "entries", "buckets", "prefixes"):
+        wanted[name] = sum(need[name] for need in taken)
+    # Every trie begins a row of its own.
+    wanted["prefixes"] += SERVER_CONFIG.prefix_lanes * sum(bool(n["prefixes"]) for n in taken)
+    least = {name: max(getattr(SERVER_CONFIG, name), least) for name, least in wanted.items()}
+    return replace(SERVER_CONFIG, **{n: 1 << (v - 1).bit_length() for n, v in least.items()})
+
+
+def _server(config: EbpfConfig) -> EngineServer:
+    if config not in _SERVERS:
+        _SERVERS[config] = EngineServer(config)
+        atexit.register(_SERVERS[config].close)
+    return _SERVERS[config]
+
+
+async def _run(server: EngineServer, request: RunRequest) -> RunResult:
+    driver = await EngineDriver.identify(over(server))
+    loaded = request.loaded
+    await driver.set_budget(request.budget)
+    await driver.maps.create([made.spec for made in loaded.maps])
+    for contents in (initial_contents(loaded), request.contents):
+        await _fill(driver, loaded, contents)
+    for number, each in enumerate(loaded.programs):
+        await driver.programs.install(number, each.program)
+    number = next(n for n, each in enumerate(loaded.programs) if each is request.program)
+    server.offer(request.context, tag=0, program=number)
+    verdict = server.verdict()
+    return RunResult(
+        r0=verdict.r0,
+        context=verdict.context[: len(request.context)],
+        contents={n: await driver.maps.items(n) for n in range(len(loaded.maps))},
+        fault=verdict.cause,
+        instructions=verdict.instructions,
+        cycles=verdict.end - verdict.begin,
+    )
+
+
+async def _fill(driver: EngineDriver, loaded: ObjectFile, contents: Contents) -> None:
+    for number, entries in contents.items():
+        spec = loaded.maps[number].spec
+        if spec.kind is MapType.RINGBUF and entries:
+            raise InputError(f"map {spec.name!r} is a ring buffer, which only programs write")
+        for key, value in entries:
+            result = await driver.maps.update(number, key, value)
+            if result:
+                raise refused_entry(spec.name, key, result)
