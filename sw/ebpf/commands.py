@@ -5,6 +5,7 @@ import click
 from fanweave.sw.ebpf.inputs import read_code, read_text, write_output
 from fanweave.sw.ebpf.object_commands import build, dump, headers, load
 from fanweave.sw.ebpf.run_command import run
+from fanweave.sw.ebpf.serve_command import serve
 from fanweave.sw.ebpf.verify_command import verify
 from fanweave.sw.policies.commands import policies
 
@@ -22,7 +23,7 @@ def ebpf() -> None:
     """
 
 
-for _command in (build, dump, headers, load, policies, run, verify):
+for _command in (build, dump, headers, load, policies, run, serve, verify):
     ebpf.add_command(_command)
 
 _SYNTAX = click.option(

@@ -25,8 +25,10 @@ def read_text(file: str) -> str:
     """
     try:
         return sys.stdin.read() if file == _STANDARD else Path(file).read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{file} cannot be read: {error}") from None
+    except OSError as error:
+        raise InputError(f"{file} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{file} is no text; instructions as they are need no --hex") from None
 
 
 def read_code(file: str, is_hex: bool) -> bytes:
@@ -49,7 +51,7 @@ def read_code(file: str, is_hex: bool) -> bytes:
     try:
         return sys.stdin.buffer.read() if file == _STANDARD else Path(file).read_bytes()
     except OSError as error:
-        raise InputError(f"{file} cannot be read: {error}") from None
+        raise InputError(f"{file} cannot be read: {error.strerror}") from None
 
 
 def object_of(data: bytes, file: str, maps: str | None, maps_name: str | None) -> "ObjectFile":
@@ -78,7 +80,13 @@ def object_of(data: bytes, file: str, maps: str | None, maps_name: str | None) -
     if is_object(data):
         return load_object(data, file)
     definitions = () if maps is None else read_definitions(maps, str(maps_name))
-    return ObjectFile.of_code(Program.from_bytes(data, name=file), definitions)
+    try:
+        program = Program.from_bytes(data, name=file)
+    except InputError as error:
+        raise InputError(
+            f"{file}: {error}; expected instructions or an object file of `fanweave ebpf build`"
+        ) from None
+    return ObjectFile.of_code(program, definitions)
 
 
 def hexadecimal(text: str, name: str) -> bytes:

@@ -30,6 +30,8 @@ def build(
     from fanweave.sw.ebpf.object.compiler import compile_c
 
     target = source.with_suffix(".o") if output is None else output
+    if target.resolve() == source.resolve():
+        raise InputError(f"{source} is both source and object file; name another one with -o")
     compiled = compile_c(source, cpu=cpu, include=include, define=define)
     if compiled.warnings:
         click.echo(compiled.warnings, err=True)
@@ -68,15 +70,37 @@ _OBJECT = click.argument("file", metavar="OBJECT", type=click.Path(path_type=Pat
     show_default=True,
     help="Engines that have values of their own in per-engine arrays.",
 )
-def load(file: Path, engines: int) -> None:
+@click.option(
+    "--context-bytes",
+    type=click.IntRange(0, 4096),
+    help="Length of the context; without it a program of a section cxl gets an event's.",
+)
+@click.option(
+    "--budget",
+    type=click.IntRange(min=1),
+    default=1_000_000,
+    show_default=True,
+    help="Instructions that an event may execute.",
+)
+@click.option("--no-verify", is_flag=True, help="Make only the checks that hardware makes.")
+def load(file: Path, engines: int, context_bytes: int | None, budget: int, no_verify: bool) -> None:
     """Do what a loader does with OBJECT, and say what came of it: programs, maps, memory, checks.
 
     Exit status 2 if it is refused.
     """
     from fanweave.sw.ebpf.object.loader import load_object
     from fanweave.sw.ebpf.object.report import load_report
+    from fanweave.sw.ebpf.object.verification import check_object, verify_for_load
 
-    for line in load_report(load_object(file), engines=engines):
+    loaded = load_object(file)
+    check_object(loaded)
+    verified = None
+    if not no_verify:
+        verified = [
+            verify_for_load(loaded, program, context_bytes=context_bytes, budget=budget)
+            for program in loaded.programs
+        ]
+    for line in load_report(loaded, engines=engines, verified=verified):
         click.echo(line)
 
 

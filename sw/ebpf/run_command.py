@@ -1,9 +1,11 @@
 """``fanweave ebpf run``: a program on one of the engines."""
 
+from dataclasses import replace
+
 import click
 
 from fanweave.golden.errors import FaultError, InputError
-from fanweave.sw.ebpf.inputs import hexadecimal, object_of, read_code, read_text, write_output
+from fanweave.sw.ebpf.inputs import hexadecimal, read_code, read_text, write_output
 
 __all__ = ["run"]
 
@@ -31,6 +33,12 @@ __all__ = ["run"]
 )
 @click.option("--reference", is_flag=True, help="Interpret and do not translate.")
 @click.option("--trace", is_flag=True, help="Show each instruction on standard error.")
+@click.option(
+    "--verify/--no-verify",
+    "verify",
+    default=None,
+    help="Refuse what could fault with this context; object files are verified if nothing is said.",
+)
 def run(
     file: str,
     is_hex: bool,
@@ -42,37 +50,38 @@ def run(
     budget: int,
     reference: bool,
     trace: bool,
+    verify: bool | None,
 ) -> None:
     """Run FILE, an object file or raw instructions, and print r0 in hexadecimal.
 
     Exit status 1 if the program faults, 2 if it is refused.
     """
-    from fanweave.sw.ebpf.check import check_program
-    from fanweave.sw.ebpf.object.engines import RunRequest, find_engine
+    from fanweave.sw.ebpf.jobs import Job, prepare
+    from fanweave.sw.ebpf.object.engines import find_engine
     from fanweave.sw.ebpf.object.listing import fault_text, tracer
-    from fanweave.sw.ebpf.object.maps_json import maps_from_json, maps_to_json
+    from fanweave.sw.ebpf.object.maps_json import maps_to_json
 
     play = find_engine(engine)
     if file == "-" and maps_in == "-":
         raise InputError("program and maps cannot both come from standard input")
-    text = None if maps_in is None else read_text(maps_in)
-    loaded = object_of(read_code(file, is_hex), file, text, maps_in)
-    program = loaded.find_program(section)
-    for each in loaded.programs:
-        check_program(each.program, maps=len(loaded.maps))
-    result = play(
-        RunRequest(
-            loaded=loaded,
-            program=program,
+    request = prepare(
+        Job(
+            data=read_code(file, is_hex),
+            name=file,
+            section=section,
             context=hexadecimal(memory, "--mem"),
-            contents={} if text is None else maps_from_json(text, loaded, str(maps_in)),
+            maps=None if maps_in is None else read_text(maps_in),
+            maps_name=str(maps_in),
             budget=budget,
-            trace=tracer(loaded) if trace else None,
             reference=reference,
+            verify=verify,
         )
     )
+    if trace:
+        request = replace(request, trace=tracer(request.loaded))
+    result = play(request)
     if maps_out is not None:
-        write_output(maps_out, maps_to_json(loaded, result.contents).encode())
+        write_output(maps_out, maps_to_json(request.loaded, result.contents).encode())
     if result.fault:
-        raise FaultError(fault_text(loaded, program, result))
+        raise FaultError(fault_text(request.loaded, request.program, result))
     click.echo(f"{result.r0:x}")

@@ -11,16 +11,13 @@ from fanweave.golden.isa.ebpf_machine import DEFAULT_BUDGET
 from fanweave.sw.ebpf.inputs import object_of, read_code, read_text, write_output
 
 if TYPE_CHECKING:
-    from fanweave.golden.ebpf.maps import MapSpec
     from fanweave.golden.ebpf.program import Program
     from fanweave.sw.ebpf.object.model import ObjectFile, ObjectProgram
     from fanweave.sw.ebpf.verifier import ContextRule, Report
 
 __all__ = ["verify"]
 
-#: Sections of programs whose context is the event of a CXL message.
-_CXL = "cxl"
-#: Bytes that any other context may have at most.
+#: As in `MOST_CONTEXT`, which would be slow to import.
 _MOST_CONTEXT = 4096
 
 
@@ -59,11 +56,13 @@ def verify(
 
     Exit status 2 if a program is refused; the message says where and by which rule.
     """
+    from fanweave.sw.ebpf.object.verification import context_of
+
     loaded = _load(file, is_hex, maps)
     chosen = loaded.programs if section is None else (loaded.find_program(section),)
     documents, refusals = [], []
     for program in chosen:
-        rule = _context(program, context_bytes)
+        rule = context_of(program, context_bytes)
         begin = time.perf_counter()
         report, refusal = _decide(loaded, program, rule, budget)
         seconds = time.perf_counter() - begin
@@ -95,59 +94,15 @@ def _load(file: str, is_hex: bool, maps: str | None) -> "ObjectFile":
     return object_of(data, file, None if maps is None else read_text(maps), maps)
 
 
-def _context(program: "ObjectProgram", context_bytes: int | None) -> "ContextRule":
-    """What is known of a program's context."""
-    from fanweave.golden.isa.cxl_event import EVENT_BYTES
-    from fanweave.sw.ebpf.verifier import ContextRule
-
-    if context_bytes is None and program.section.partition("/")[0] == _CXL:
-        context_bytes = EVENT_BYTES
-    if context_bytes is not None:
-        return ContextRule.exactly(context_bytes)
-    return ContextRule(least=0, most=_MOST_CONTEXT)
-
-
 def _decide(
     loaded: "ObjectFile", program: "ObjectProgram", rule: "ContextRule", budget: int
 ) -> "tuple[Report | None, InputError | None]":
-    from fanweave.sw.ebpf.verifier import verify as decide
+    from fanweave.sw.ebpf.object.verification import verify_program
 
-    lines = {}
-    for slot in range(len(program.program.slots)):
-        line = program.line_at(slot)
-        if line is not None:
-            lines[slot] = f"{line}: {line.text.strip()}" if line.text else str(line)
     try:
-        return decide(
-            *(program.program, _specs(loaded)),
-            context=rule,
-            budget=budget,
-            lines=lines,
-            programs=_named_programs(loaded),
-            inner=_inner(loaded),
-        ), None
+        return verify_program(loaded, program, context=rule, budget=budget), None
     except InputError as refusal:
         return None, refusal
-
-
-def _specs(loaded: "ObjectFile") -> "list[MapSpec]":
-    return [made.spec for made in loaded.maps]
-
-
-def _inner(loaded: "ObjectFile") -> "dict[int, MapSpec]":
-    return {n: made.inner for n, made in enumerate(loaded.maps) if made.inner is not None}
-
-
-def _named_programs(loaded: "ObjectFile") -> "dict[int, Program]":
-    """Programs that tables of the file name; all if it has none with a name in it."""
-    named = {
-        entry for made in loaded.maps for entry in made.entries.values() if isinstance(entry, str)
-    }
-    return {
-        number: program.program
-        for number, program in enumerate(loaded.programs)
-        if not named or program.name in named
-    }
 
 
 def _line(report: "Report", budget: int, seconds: float | None) -> str:
@@ -188,9 +143,10 @@ def _compare(
     refusal: InputError | None,
     show: bool,
 ) -> dict[str, Any]:
+    from fanweave.sw.ebpf.object.verification import inner_maps, specs_of
     from fanweave.sw.ebpf.verifier.kernel import Comparison, linux_verifier
 
-    with linux_verifier(_specs(loaded), _inner(loaded)) as linux:
+    with linux_verifier(specs_of(loaded), inner_maps(loaded)) as linux:
         said = linux.refusal(program, rule.most)
     comparison = Comparison(
         name=program.name, refusal=None if refusal is None else str(refusal), linux_refusal=said

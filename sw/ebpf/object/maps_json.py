@@ -161,6 +161,8 @@ def maps_from_json(text: str, loaded: ObjectFile, name: str) -> dict[int, Entrie
                 raise InputError(
                     f"{where}: {field} = {value[field]!r}; it is {getattr(made.spec, field)}"
                 )
+        if made.spec.kind is MapType.RINGBUF and value.get("entries"):
+            raise InputError(f"{where}: only programs write ring buffers; leave its entries out")
         contents[number] = [
             _entry_from_json(loaded, made, entry, f"{where}, entry {at}")
             for at, entry in enumerate(value.get("entries", []))

@@ -70,6 +70,8 @@ def _locate(
     _permit(environment, register, value, read=read, write=write)
     if kind is Kind.STACK:
         environment.touch_stack(value.place, FRAME_BYTES - low)
+    elif kind is Kind.CONTEXT:
+        environment.touch_context(high + size)
     return _Place(value, low, high)
 
 

@@ -71,6 +71,8 @@ class Environment:
         Numbers of maps, and of helpers.
     used_stack : dict of int to int
         By frame: bytes that are touched below its top.
+    used_context : int
+        Bytes from the context's first one on that are used.
     tail_call_frame : int
         Innermost frame in which a tail call is made; -1 if there is none.
     """
@@ -90,6 +92,7 @@ class Environment:
         self.used_maps: set[int] = set()
         self.used_helpers: set[int] = set()
         self.used_stack: dict[int, int] = {}
+        self.used_context = 0
         self.tail_call_frame = -1
         self._identities = 0
 
@@ -115,6 +118,10 @@ class Environment:
         """Note that a frame is used down to so many bytes below its top."""
         if size > self.used_stack.get(frame, -1):
             self.used_stack[frame] = size
+
+    def touch_context(self, size: int) -> None:
+        """Note that the context is used up to so many bytes from its beginning."""
+        self.used_context = max(self.used_context, size)
 
     def note_tail_call(self, frame: int) -> None:
         """Note that a tail call is made in a frame."""

@@ -20,6 +20,8 @@ class Report:
         No event executes more, tail calls included.
     stack_bytes : tuple of int
         By frame: bytes that are used below its top.
+    context_bytes : int
+        Bytes of the context, from its first one on, that are used at most.
     maps, helpers : tuple of str
         Names of those that are used.
     frames : int
@@ -33,6 +35,7 @@ class Report:
     slots: int
     worst_case_instructions: int
     stack_bytes: tuple[int, ...]
+    context_bytes: int
     maps: tuple[str, ...]
     helpers: tuple[str, ...]
     frames: int

@@ -108,6 +108,7 @@ def verify(
         slots=len(program.slots),
         worst_case_instructions=longest,
         stack_bytes=tuple(environment.used_stack.get(frame, 0) for frame in range(frames)),
+        context_bytes=environment.used_context,
         maps=tuple(maps[number].name for number in sorted(environment.used_maps)),
         helpers=tuple(HELPERS[number].name for number in sorted(environment.used_helpers)),
         frames=frames,

@@ -1,5 +1,7 @@
 """What a loader refuses, and why."""
 
+import time
+
 import pytest
 
 from fanweave.golden.ebpf.build import alu, call, goto, helper, leave, load, map_of, mov, wide
@@ -52,8 +54,11 @@ def test_a_sound_program_is_accepted(program):
         ([Instruction(0x85, src=2), leave()], "calls by BTF id are not possible here"),
         ([Instruction(0x85, src=3), leave()], "calls of kind 3 do not exist"),
         ([call(-1), leave()], "p: the function at 0 calls itself"),
-        ([call(1), leave(), call(-3), leave()], "calls itself"),
-        (chain(9), "p: local calls are 9 deep; at most 8 are possible"),
+        (
+            [call(1), leave(), call(-3), leave()],
+            "p: the function at 0 calls itself by way of the function at 2; write a loop",
+        ),
+        (chain(9), "p: local calls are more than 8 deep: the function at 0 calls the function"),
     ],
 )
 def test_an_unsound_program_is_refused_with_the_place_and_the_rule(program, message):
@@ -65,3 +70,31 @@ def test_an_unsound_program_is_refused_with_the_place_and_the_rule(program, mess
 def test_a_program_that_does_not_fit_is_refused():
     with pytest.raises(InputError, match="p: 5 slots; at most 4 are possible"):
         check_program(Program.of([mov(0, 0)] * 4 + [leave()], name="p"), max_slots=4)
+
+
+def test_names_and_lines_of_a_source_are_said():
+    program = Program.of([mov(0, 0), call(1), leave(), call(-1), leave()], name="p")
+    with pytest.raises(InputError, match="p: 'shared' calls itself; write a loop"):
+        check_program(program, functions={0: "p", 3: "shared"})
+    program = Program.of([mov(0, 0), helper(4), leave()], name="p")
+    with pytest.raises(InputError, match=r"p, instruction 1, p\.c:7: probe\(\): helper 4"):
+        check_program(program, lines={1: "p.c:7: probe()"})
+
+
+def test_what_no_entry_reaches_may_call_as_it_likes():
+    check_program(Program.of([mov(0, 0), leave(), call(-1), leave()]))
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        [part for _ in range(20_000) for part in (call(1), leave())] + [mov(0, 0), leave()],
+        # Each call leads to another place of one long function.
+        [call(20_000)] * 20_000 + [leave()] + [mov(0, 0)] * 20_000 + chain(9),
+    ],
+)
+def test_any_number_of_functions_takes_a_moment(program):
+    begin = time.perf_counter()
+    with pytest.raises(InputError, match="more than 8 deep"):
+        check_program(Program.of(program))
+    assert time.perf_counter() - begin < 10
