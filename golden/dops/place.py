@@ -224,7 +224,6 @@ def imitate(
     """
     platform, flat = case.platform, case.flat
     layouts = layouts or [int(Layout.LINEAR)] * len(flat.graph.weights)
-    limits = memory_limits(platform)
     twin = None if plain else compiled_twin(scheduler)
     if platform.topology == "star":
         twin = None
@@ -239,21 +238,9 @@ def imitate(
         checked=CHECKED,
         waived=WAIVED_IN_IMITATION,
     )
-    invariants = Invariants(flat, platform, limits, layouts)
-    bound = LowerBound(flat, platform, layouts)
-
-    def watch(work: Pass, log: PassLog, plan: Plan) -> None:
-        invariants.check(log, work.costs, work.devices)
-        bound.add(work.costs, cold=work.phase == "prefill")
-        _account(result, log)
-        if work.phase == "prefill" or work.token in (0, work.tokens - 1):
-            result.kept.append(KeptPass(phase=work.phase, token=work.token, log=log.copy()))
-        if observer is not None:
-            observer(work, log, plan)
-
+    watch = _Watch(result, layouts, observer)
     refresh, count = case.record.refresh, case.workload.decode
     period = max(1, refresh)
-
     times = run(
         case.tables,
         machine,
@@ -268,8 +255,28 @@ def imitate(
     if sampled:
         times.interpolate(count, period)
     result.prefill, result.total, result.token_ends = times.prefill, times.total, times.tokens
-    result.lower_bound, result.loads = bound.total, machine.load_counts()
+    result.lower_bound, result.loads = watch.bound.total, machine.load_counts()
     return result
+
+
+class _Watch:
+    """Checks every pass and adds it to a result."""
+
+    def __init__(self, result: Schedule, layouts: list[int], observer: Observer | None) -> None:
+        flat, platform = result.flat, result.platform
+        self.result, self.observer = result, observer
+        self.invariants = Invariants(flat, platform, memory_limits(platform), layouts)
+        self.bound = LowerBound(flat, platform, layouts)
+
+    def __call__(self, work: Pass, log: PassLog, plan: Plan) -> None:
+        self.invariants.check(log, work.costs, work.devices)
+        self.bound.add(work.costs, cold=work.phase == "prefill")
+        _account(self.result, log)
+        if work.phase == "prefill" or work.token in (0, work.tokens - 1):
+            kept = KeptPass(phase=work.phase, token=work.token, log=log.copy())
+            self.result.kept.append(kept)
+        if self.observer is not None:
+            self.observer(work, log, plan)
 
 
 def _account(result: Schedule, log: PassLog) -> None:

@@ -141,8 +141,8 @@ def run(
 
     devices = allowed_devices(flat, platform, lambda kind: scheduler.types(kind, "prefill"))
     work = begin("prefill", 0, devices)
-    decided = scheduler.place(work)
-    watch(work, machine.log(), decided)
+    first = scheduler.place(work)
+    watch(work, machine.log(), first)
     times = PassTimes(prefill=machine.makespan(), tokens=[])
     devices = allowed_devices(flat, platform, lambda kind: scheduler.types(kind, "decode"))
     plan: Plan | None = None
