@@ -13,7 +13,7 @@ from fanweave.golden.riscv.memory import Memory
 from fanweave.golden.riscv.program import Program, load_program
 from fanweave.golden.riscv.trap import EndError, TrapError, WaitError
 
-__all__ = ["Cluster", "Ending", "Result", "Trap"]
+__all__ = ["Cluster", "Ending", "Result", "Trap", "is_stack_overflow"]
 
 DEFAULT_LIMIT = 100_000_000
 #: Instructions that a hart runs before the next one has its turn.

@@ -11,7 +11,7 @@ from fanweave.golden.errors import InputError
 from fanweave.golden.isa.cluster import REGIONS
 from fanweave.golden.riscv.memory import Memory
 
-__all__ = ["Program", "Segment", "load_program", "read_program"]
+__all__ = ["Program", "Segment", "load_program", "parse_program", "read_program"]
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,14 @@ class Program:
         start, name = self.functions[index]
         return f"{name}+{address - start:#x}" if address > start else name
 
+    def word(self, address: int) -> int | None:
+        """Instruction that the file has at an address; None if it has none."""
+        for part in self.segments:
+            at = address - part.address
+            if 0 <= at <= len(part.data) - 4:
+                return int.from_bytes(part.data[at : at + 4], "little")
+        return None
+
 
 def read_program(path: Path) -> Program:
     """Read an ELF file.
@@ -94,6 +102,8 @@ def parse_program(data: bytes, name: str) -> Program:
         segments = _segments(file, name)
         symbols, functions = _symbols(file)
         entry = file["e_entry"]
+    except InputError:
+        raise
     except (ELFError, ValueError, KeyError, IndexError, UnicodeDecodeError, OverflowError) as error:
         raise InputError(f"{name} is a damaged ELF file: {error}") from error
     if not any(r.fetch and r.base <= entry < r.end for r in REGIONS):
@@ -160,7 +170,13 @@ def _symbols(file: "object") -> tuple[dict[str, int], list[tuple[int, str]]]:
                 continue
             symbols[symbol.name] = symbol["st_value"]
             local = symbol.name.startswith((".L", "$"))
-            if kind in ("STT_FUNC", "STT_NOTYPE") and not local and symbol["st_shndx"] != "SHN_ABS":
+            code = any(r.fetch and r.base <= symbol["st_value"] < r.end for r in REGIONS)
+            if (
+                code
+                and kind in ("STT_FUNC", "STT_NOTYPE")
+                and not local
+                and symbol["st_shndx"] != "SHN_ABS"
+            ):
                 functions.append((symbol["st_value"], symbol.name))
     return symbols, functions
 

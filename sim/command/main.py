@@ -19,6 +19,7 @@ COMMANDS: dict[str, str] = {
     "ebpf": "fanweave.sim.benches.ebpf.command:ebpf",
     "model": "fanweave.sw.traces.model_commands:model",
     "place": "fanweave.sim.placement.place_command:place",
+    "run": "fanweave.sw.kernels.run_command:run",
     "serve": "fanweave.sim.serving.serve_command:serve",
     "sim": "fanweave.sim.benches.commands:sim",
     "soak": "fanweave.sim.benches.soak_commands:soak",

@@ -1,0 +1,60 @@
+"""What can run a program of the cluster: a registry that upper layers add to.
+
+An engine is a function from a `RunRequest` to a `Result`. It is registered as
+``"module:function"``, so that nobody imports it before it is used, and no layer one above it.
+"""
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from fanweave.golden.errors import InputError
+from fanweave.golden.riscv.cluster import Cluster, Result
+from fanweave.golden.riscv.program import Program
+
+__all__ = ["ENGINES", "Engine", "RunRequest", "find_engine", "run_golden"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRequest:
+    """One run.
+
+    Attributes
+    ----------
+    program : Program
+        What is run.
+    harts : int
+        On how many harts.
+    limit : int
+        Instructions (the RTL: cycles) after which a run is ended.
+    """
+
+    program: Program
+    harts: int = 1
+    limit: int = 100_000_000
+
+
+Engine = Callable[[RunRequest], Result]
+
+#: By name: "module:function".
+ENGINES: dict[str, str] = {"golden": "fanweave.sw.kernels.engines:run_golden"}
+
+
+def find_engine(name: str) -> Engine:
+    """The function that runs programs.
+
+    Raises
+    ------
+    InputError
+        If there is none of this name; the message lists those that there are.
+    """
+    if name not in ENGINES:
+        raise InputError(f"engine {name!r} is not known; choose one of {', '.join(ENGINES)}")
+    module, function = ENGINES[name].split(":")
+    engine: Engine = getattr(importlib.import_module(module), function)
+    return engine
+
+
+def run_golden(request: RunRequest) -> Result:
+    """Run on the instruction-set simulator."""
+    return Cluster(request.program, harts=request.harts).run(request.limit)
