@@ -97,9 +97,10 @@ def _load(file: str, is_hex: bool, maps: str | None) -> "ObjectFile":
 def _decide(
     loaded: "ObjectFile", program: "ObjectProgram", rule: "ContextRule", budget: int
 ) -> "tuple[Report | None, InputError | None]":
-    from fanweave.sw.ebpf.object.verification import verify_program
+    from fanweave.sw.ebpf.object.verification import check_object, verify_program
 
     try:
+        check_object(loaded, program)
         return verify_program(loaded, program, context=rule, budget=budget), None
     except InputError as refusal:
         return None, refusal

@@ -31,6 +31,11 @@ class EnginePrograms:
         self._extents: dict[int, tuple[int, int]] = {}
         self._bound: dict[int, int] = {}
 
+    @property
+    def images(self) -> int:
+        """Images that are taken."""
+        return len(self._extents)
+
     async def install(self, number: int, program: Program) -> int:
         """Load a program, let a number stand for it, and give up what that stood for before.
 

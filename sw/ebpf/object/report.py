@@ -54,7 +54,8 @@ def load_report(
     InputError
         If a program or a map is refused.
     """
-    check_object(loaded)
+    if verified is None:
+        check_object(loaded)
     try:
         machine_of(loaded, engines=engines)
     except InputError as error:

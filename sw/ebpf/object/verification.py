@@ -50,15 +50,15 @@ class Verified:
     context: ContextRule
 
 
-def check_object(loaded: ObjectFile) -> None:
-    """Make the structural checks of all programs of a file.
+def check_object(loaded: ObjectFile, only: ObjectProgram | None = None) -> None:
+    """Make the structural checks of all programs of a file, or of one of them.
 
     Raises
     ------
     InputError
         If one is refused, see `check_program`; the message names file, program and function.
     """
-    for made in loaded.programs:
+    for made in loaded.programs if only is None else (only,):
         _check(loaded, made)
 
 
@@ -140,7 +140,6 @@ def verify_program(
     InputError
         If the shape of a program is wrong.
     """
-    _check(loaded, program)
     return verify(
         program.program,
         specs_of(loaded),

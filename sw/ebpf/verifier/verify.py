@@ -92,7 +92,7 @@ def verify(
     if budget < 1:
         raise InputError(f"budget = {budget}; an event needs 1 instruction or more")
     others = dict(programs or {})
-    for each in (program, *others.values()):
+    for each in {id(each): each for each in (program, *others.values())}.values():
         check_program(each, maps=len(maps))
     environment = Environment(maps, inner or {}, context)
     main = _follow(environment, program, budget, max_steps, lines or {}, tail_called=False)
