@@ -25,7 +25,8 @@ _PROGRAM_OPTIONS = (
     *("-fno-unwind-tables", "-fno-asynchronous-unwind-tables", "-fno-vectorize"),
     *("-fno-slp-vectorize", "-mcmodel=medany"),
 )
-_START = Path(__file__).resolve().parent / "source" / "start.S"
+_SOURCES = Path(__file__).resolve().parent / "source"
+_ALWAYS = (_SOURCES / "start.S", _SOURCES / "memory.c")
 
 
 def assemble(lines: Sequence[str]) -> bytes:
@@ -92,7 +93,7 @@ def build_program(
                 *(f"-D{item}" for item in define),
                 *("-T", str(folder / LINKER_SCRIPT)),
                 *("-o", str(target)),
-                argument(_START),
+                *(argument(source) for source in _ALWAYS),
                 *(argument(source) for source in sources),
             ],
             title,

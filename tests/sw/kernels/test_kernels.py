@@ -1,0 +1,56 @@
+"""Kernels on the instruction-set simulator, bit for bit."""
+
+import numpy as np
+import pytest
+
+from fanweave.golden.errors import InputError
+from fanweave.golden.isa.formats import ElementFormat
+from fanweave.sw.kernels.kernels import (
+    KERNELS,
+    SparseWeights,
+    build_kernel,
+    product,
+    run_kernel,
+)
+
+DENSE = [name for name, kernel in KERNELS.items() if not kernel.sparse]
+SPARSE = [name for name, kernel in KERNELS.items() if kernel.sparse]
+#: M, K, P
+SHAPES = [(1, 5, 4), (4, 16, 128), (7, 9, 132), (1, 32, 256), (3, 4, 260)]
+
+
+@pytest.fixture(scope="module")
+def programs():
+    return {name: build_kernel(kernel) for name, kernel in KERNELS.items()}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("name", DENSE)
+def test_dense(programs, name, shape):
+    m, k, p = shape
+    generator = np.random.default_rng(m * k * p)
+    half = KERNELS[name].element is ElementFormat.FP16
+    numbers, bits = (np.float16, np.uint16) if half else (np.float32, np.uint32)
+    a = generator.standard_normal((m, k)).astype(numbers).view(bits)
+    w = generator.standard_normal((k, p)).astype(numbers).view(bits)
+    result = run_kernel(KERNELS[name], programs[name], a, w)
+    assert result.c.tolist() == product(a, w, KERNELS[name].element).tolist()
+    assert result.instructions > k
+
+
+@pytest.mark.parametrize("n", [1, 2])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("name", SPARSE)
+def test_sparse(programs, name, shape, n):
+    m, k, p = shape
+    generator = np.random.default_rng(m * k * p + n)
+    a = generator.standard_normal((m, k)).astype(np.float32).view(np.uint32)
+    w = SparseWeights.random(generator, k, p, n)
+    result = run_kernel(KERNELS[name], programs[name], a, w)
+    assert result.c.tolist() == product(a, w.dense, ElementFormat.FP32).tolist()
+
+
+def test_matrices_that_do_not_fit(programs):
+    w = np.zeros((256, 256), np.uint32)
+    with pytest.raises(InputError, match=r"the matrices take \d+ bytes; the L1 has \d+ left"):
+        run_kernel(KERNELS["gemm"], programs["gemm"], w, w)
