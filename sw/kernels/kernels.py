@@ -130,7 +130,7 @@ def build_kernel(kernel: Kernel) -> Program:
 
 def product(a: np.ndarray, w: np.ndarray, element: ElementFormat) -> np.ndarray:
     """The golden product: sums from +0 in the order of k, one rounding each; bits [M, P]."""
-    total = np.zeros((a.shape[0], w.shape[1]), np.int64)
+    total: np.ndarray = np.zeros((a.shape[0], w.shape[1]), np.int64)
     kind = int(element)
     for k in range(a.shape[1]):
         left = np.broadcast_to(a[:, k : k + 1], total.shape)

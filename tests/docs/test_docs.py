@@ -20,6 +20,7 @@ DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("**/*.md")])
 LAYERS = ("golden", "hw", "sim", "sw")
 #: Documents whose Python runs from top to bottom.
 PROGRAMS = [
+    "docs/cluster/kernels.md",
     "docs/ebpf/machine.md",
     "docs/ebpf/maps.md",
     "docs/tutorial.md",
