@@ -17,6 +17,7 @@ __all__ = [
     "LIMITS",
     "MAGIC",
     "REGISTERS",
+    "RULES",
     "VERSION",
     "WORD_BITS",
     "byte_address",
@@ -48,6 +49,22 @@ LIMITS: tuple[tuple[str, str], ...] = (
     ("images", "Programs in memory at a time."),
     ("programs", "Numbers that name programs."),
     ("returns_context", "1 if contexts leave with the verdicts."),
+)
+
+#: What holds for all registers; paragraphs of the register document.
+RULES: tuple[str, ...] = (
+    "A number of more than 32 bits lies in words that follow each other, the lowest first. Bits "
+    "that no field has are read as 0, and what is written to them is ignored.",
+    "A write that cannot be done is answered with SLVERR and changes nothing: to a register that "
+    "does not exist in this configuration or cannot be written, without all strobes, of a command "
+    "while the one before it is busy, to a register that a busy command works with, and of a "
+    "command that cannot be. So is the reading of a register that does not exist or cannot be "
+    "read. Every other transfer is answered within a few cycles: what takes longer is started by "
+    "a write, and goes on until its status register is not busy any more.",
+    "The lower word of a counter is read first: that keeps the upper word that belongs to it, and "
+    "reading the upper word of any counter gives what is kept.",
+    "A host may reach all values, whatever the flags of a map let programs do. Its descriptors "
+    "are believed: they must not overlap, and a map must be created before it is used.",
 )
 
 #: Counters of 64 bits, of all engines together, in the order of their addresses.

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import yaml
 
+from fanweave.golden.isa.registers import Field, Register
 from fanweave.hw.generate.units import Top, Unit
 
 __all__ = ["core_description", "register_document", "waivers"]
@@ -82,6 +83,8 @@ def register_document(unit: Unit) -> str:
     """The register table in Markdown, written from the one in ``golden/isa``."""
     if not unit.registers:
         return "\n".join([f"# Codes of the {unit.name} unit", "", *_codes(unit)[:-1]]) + "\n"
+    has_resets = any(entry.reset for entry in unit.registers)
+    head = ("word", "byte", "name", "access", *(("reset",) if has_resets else ()), "meaning")
     lines = [
         f"# Registers of the {unit.name} unit",
         "",
@@ -90,32 +93,45 @@ def register_document(unit: Unit) -> str:
         "",
         "Access: `rw` read and write, `ro` read only, `wo` write only, `w1` any write acts.",
         "",
-        *_table(
-            ("word", "byte", "name", "access", "meaning"),
-            [
-                (
-                    f"{r.address:#04x}",
-                    f"{4 * r.address:#05x}",
-                    f"[`{r.name}`](#{r.name})" if _has_fields(r.fields) else f"`{r.name}`",
-                    r.access,
-                    r.description,
-                )
-                for r in unit.registers
-            ],
-        ),
+        *(line for rule in unit.register_rules for line in (rule, "")),
+        *_table(head, (_register(entry, has_resets=has_resets) for entry in unit.registers)),
         "",
     ]
     for entry in unit.registers:
         if not _has_fields(entry.fields):
             continue
         lines += [f"## {entry.name}", "", entry.description, ""]
-        rows = [
-            (_bits(field.low, field.width), f"`{field.name}`", field.description)
-            for field in entry.fields
-        ]
-        lines += [*_table(("bits", "field", "meaning"), rows), ""]
+        lines += _fields(entry.fields)
+    for layout in unit.layouts:
+        lines += [f"## {layout.title}", "", *_fields(layout.fields)]
     lines += _codes(unit)
     return "\n".join(lines[:-1]) + "\n"
+
+
+def _register(entry: Register, *, has_resets: bool) -> tuple[str, ...]:
+    """A register's row of the table."""
+    last = entry.address + entry.words - 1
+    # What only reads is a constant, or speaks of what has not happened yet.
+    reset = f"{entry.reset:#x}" if entry.reset else "0" if entry.access == "rw" else ""
+    words, bytes_ = f"{entry.address:#04x}", f"{4 * entry.address:#05x}"
+    if entry.words > 1:
+        words, bytes_ = f"{words} to {last:#04x}", f"{bytes_} to {4 * last:#05x}"
+    return (
+        words,
+        bytes_,
+        f"[`{entry.name}`](#{entry.name})" if _has_fields(entry.fields) else f"`{entry.name}`",
+        entry.access,
+        *((reset,) if has_resets else ()),
+        entry.description,
+    )
+
+
+def _fields(fields: Iterable[Field]) -> list[str]:
+    """A table of fields."""
+    rows = [
+        (_bits(field.low, field.width), f"`{field.name}`", field.description) for field in fields
+    ]
+    return [*_table(("bits", "field", "meaning"), rows), ""]
 
 
 def _codes(unit: Unit) -> list[str]:

@@ -7,13 +7,17 @@ from typing import Any
 
 from fanweave.golden.ebpf import config as ebpf_config
 from fanweave.golden.errors import InputError
+from fanweave.golden.isa import ebpf_registers
 from fanweave.golden.isa import ventaglio as ventaglio_isa
+from fanweave.golden.isa.ebpf_engine import DESCRIPTOR, MapCommand
+from fanweave.golden.isa.ebpf_loader import LoadFault
 from fanweave.golden.isa.ebpf_machine import FaultCause
+from fanweave.golden.isa.ebpf_maps import RingQuery
 from fanweave.golden.isa.formats import ElementFormat
-from fanweave.golden.isa.registers import Register
+from fanweave.golden.isa.registers import Field, Register
 from fanweave.golden.ventaglio import config as ventaglio_config
 
-__all__ = ["UNITS", "Code", "Reset", "Top", "Unit", "find_unit"]
+__all__ = ["UNITS", "Code", "Layout", "Reset", "Top", "Unit", "find_unit"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +62,14 @@ class Code:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Layout:
+    """Fields of what several registers hold together, for the register document."""
+
+    title: str
+    fields: tuple[Field, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Unit:
     """A unit of the product.
 
@@ -75,6 +87,10 @@ class Unit:
         Its register table.
     codes : tuple of Code
         Values of its fields.
+    register_rules : tuple of str
+        Paragraphs about all of its registers.
+    layouts : tuple of Layout
+        What is wider than a register.
     """
 
     name: str
@@ -84,6 +100,8 @@ class Unit:
     tops: Mapping[str, Top]
     registers: tuple[Register, ...]
     codes: tuple[Code, ...]
+    register_rules: tuple[str, ...] = ()
+    layouts: tuple[Layout, ...] = ()
 
     def preset(self, name: str) -> Any:
         """Look a preset up.
@@ -183,8 +201,15 @@ _EBPF = Unit(
             build=_plain_ebpf,
         ),
     },
-    registers=(),
-    codes=(Code(title="Causes (`verdicts.cause`)", values=FaultCause),),
+    registers=ebpf_registers.REGISTERS,
+    codes=(
+        Code(title="Causes (`verdicts.cause`, `access_status.cause`)", values=FaultCause),
+        Code(title="Faults of programs (`commit_status.fault`)", values=LoadFault),
+        Code(title="Commands (`operation.command`)", values=MapCommand),
+        Code(title="Questions (`operation_place.place` of a query)", values=RingQuery),
+    ),
+    register_rules=ebpf_registers.RULES,
+    layouts=(Layout(title="Descriptor of a map (`descriptor`)", fields=DESCRIPTOR),),
 )
 
 #: Units by name.
