@@ -5,7 +5,7 @@
 
 void kernel(const struct arguments *here) {
   size_t n = here->n_sparse, packed = here->p / 4 * n, tile = TILE / 4 * n;
-  uint32_t index_bytes = here->index_words * 4, weight_bytes = packed * 4;
+  uint32_t index_bytes = here->index_words * 4, weight_bytes = packed * 4, next = 4;
   configure(n, 1u << ROW0);
   for (size_t first = 0; first < packed; first += tile) {
     size_t elements = smaller(packed - first, tile);
@@ -18,10 +18,12 @@ void kernel(const struct arguments *here) {
       const float *w = (const float *)here->w + first;
       const uint32_t *indices = here->indices + first / 16;
       VVENTCLR();
-      for (size_t k = 0; k < here->k; k++) {
+      for (size_t left = here->k; left; left--) {
+        float scalar;
         P_VLX32_V_RRPOST(INDICES, indices, index_bytes);
         P_VLE32_V_RRPOST(WEIGHTS, w, weight_bytes);
-        VFXMACC_VRF(ROW0, WEIGHTS, INDICES, a[k]);
+        P_FLW_RRPOST(scalar, a, next);
+        VFXMACC_VRF(ROW0, WEIGHTS, INDICES, scalar);
       }
       STORE_ROW((float *)here->c + m * here->p + first / n * 4, ROW0);
     }
