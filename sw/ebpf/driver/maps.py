@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator, Sequence
 
 from fanweave.golden.ebpf.config import EbpfConfig
 from fanweave.golden.ebpf.layout import MapPlace, lay_out
-from fanweave.golden.ebpf.maps import MapSpec
-from fanweave.golden.errors import FaultError, InputError
+from fanweave.golden.ebpf.maps import MapSpec, canonical_prefix, create_map
+from fanweave.golden.errors import InputError
 from fanweave.golden.isa.ebpf_engine import DESCRIPTOR_WORDS, WORD_BYTES, MapCommand
 from fanweave.golden.isa.ebpf_machine import Region, map_address
 from fanweave.golden.isa.ebpf_maps import (
@@ -17,12 +17,19 @@ from fanweave.golden.isa.ebpf_maps import (
     MapType,
     RecordFlag,
     RingQuery,
+    UpdateFlag,
 )
-from fanweave.golden.isa.ebpf_registers import register
+from fanweave.golden.isa.ebpf_registers import HOST_COMMANDS, WORD_BITS, register
 from fanweave.sw.ebpf.driver.registers import EngineRegisters
+from fanweave.sw.ebpf.driver.values import EngineValues
 
 __all__ = ["EngineMaps"]
 
+#: Commands that take a key, and those that copy a value of most types.
+_KEYED = frozenset({MapCommand.LOOKUP, MapCommand.READ, MapCommand.UPDATE, MapCommand.DELETE})
+_COPYING = frozenset({MapCommand.UPDATE, MapCommand.PUSH, MapCommand.POP, MapCommand.PEEK})
+#: Maps, or programs, that a table can name.
+_ENTRIES = 256
 _MOST_FLAGS = 8
 _HEADER_BYTES = 8
 _LENGTH_MASK = ~int(RecordFlag.BUSY | RecordFlag.DISCARDED)
@@ -42,6 +49,7 @@ class EngineMaps:
     def __init__(self, registers: EngineRegisters, config: EbpfConfig) -> None:
         self._registers = registers
         self._config = config
+        self._values = EngineValues(registers)
         self._places: tuple[MapPlace, ...] = ()
 
     async def create(self, specs: Sequence[MapSpec]) -> None:
@@ -50,15 +58,22 @@ class EngineMaps:
         Raises
         ------
         InputError
-            If they do not fit the engine; then nothing is changed.
+            If a definition is none, or they do not fit the engine; then nothing is changed.
         """
+        for spec in specs:
+            create_map(spec, engines=self._config.engines)
         places = lay_out(specs, self._config)
+        before, self._places = len(self._places), places
+        for number in range(len(places), before):
+            await self._describe(number, 0)
         for number, place in enumerate(places):
-            for word in range(DESCRIPTOR_WORDS):
-                await self._registers.write("descriptor", place.descriptor >> 32 * word, word)
-            await self._registers.write_fields("descriptor_map", map=number)
+            await self._describe(number, place.descriptor)
             await self._operate(MapCommand.CREATE, number, length=place.value_words * WORD_BYTES)
-        self._places = places
+
+    async def _describe(self, number: int, descriptor: int) -> None:
+        for word in range(DESCRIPTOR_WORDS):
+            await self._registers.write("descriptor", descriptor >> WORD_BITS * word, word)
+        await self._registers.write_fields("descriptor_map", map=number)
 
     async def update(self, number: int, key: bytes, value: bytes, flags: int = 0) -> int:
         """Set a value; 0 or a negative error number.
@@ -68,14 +83,18 @@ class EngineMaps:
         Raises
         ------
         InputError
-            If a value of a hash map or a trie is longer than the engine's operands.
+            If key or value has another size than the map says, or a value of a hash map or a trie
+            is longer than the engine's operands.
         """
         spec = self._spec(number)
         if spec.kind in QUEUES:
             return await self.push(number, value, flags)
+        many = self._config.engines if spec.kind is MapType.PERCPU_ARRAY else 1
+        if len(value) not in (spec.value_size, many * spec.value_size):
+            raise InputError(_other_size(spec, "value", len(value), spec.value_size))
         parts = [value[at : at + spec.value_size] for at in range(0, len(value), spec.value_size)]
         if spec.kind is MapType.PERCPU_ARRAY and len(parts) == 1:
-            parts *= self._config.engines
+            parts *= many
         for engine, part in enumerate(parts):
             result = await self._update(number, key, part, flags, engine)
             if result:
@@ -85,29 +104,37 @@ class EngineMaps:
     async def _update(self, number: int, key: bytes, value: bytes, flags: int, engine: int) -> int:
         spec = self._spec(number)
         if spec.kind in TABLES:
+            entry = int.from_bytes(value, "little")
+            if entry >= _ENTRIES:
+                raise InputError(
+                    f"map {spec.name!r}: {entry} names nothing; numbers are less than {_ENTRIES}"
+                )
             result, _ = await self._operate(
-                MapCommand.UPDATE,
-                number,
-                key=key,
-                flags=flags,
-                length=int.from_bytes(value, "little"),
+                MapCommand.UPDATE, number, key=key, flags=flags, length=entry
             )
-        elif len(value) <= self._config.operand_bytes:
+        elif spec.kind in ARRAYS and len(value) > self._config.operand_bytes:
+            return await self._update_long(number, key, value, flags, engine)
+        else:
             result, _ = await self._operate(
                 MapCommand.UPDATE, number, key=key, value=value, flags=flags, engine=engine
             )
-        elif spec.kind in ARRAYS:
-            address, found = await self._operate(MapCommand.READ, number, key=key, engine=engine)
-            if not found:
-                return -Errno.TOO_BIG
-            await self._store(address, value)
-            return 0
-        else:
-            raise InputError(
-                f"map {spec.name!r} has values of {len(value)} bytes; a host can put values of "
-                f"operand_bytes = {self._config.operand_bytes} into one of its type"
-            )
         return _signed(result)
+
+    async def _update_long(
+        self, number: int, key: bytes, value: bytes, flags: int, engine: int
+    ) -> int:
+        """Set a value of an array that is longer than what the engine copies."""
+        if flags not in (UpdateFlag.ANY, UpdateFlag.EXIST):
+            raise InputError(
+                f"map {self._spec(number).name!r}: flags = {flags}; values of more than "
+                f"operand_bytes = {self._config.operand_bytes} are set with "
+                f"{UpdateFlag.ANY.value} or {UpdateFlag.EXIST.value}"
+            )
+        address, found = await self._operate(MapCommand.READ, number, key=key, engine=engine)
+        if not found:
+            return -Errno.TOO_BIG
+        await self._values.store(address, value)
+        return 0
 
     async def lookup(self, number: int, key: bytes) -> bytes | None:
         """The value of a key, which does not count as use; of all engines in a per-engine array."""
@@ -123,7 +150,7 @@ class EngineMaps:
             address, _ = await self._operate(MapCommand.READ, number, key=key, engine=engine)
             if not address:
                 return None
-            parts.append(await self._load(address, spec.value_size))
+            parts.append(await self._values.load(address, spec.value_size))
         return b"".join(parts)
 
     async def delete(self, number: int, key: bytes) -> int:
@@ -133,12 +160,22 @@ class EngineMaps:
 
     async def push(self, number: int, value: bytes, flags: int = 0) -> int:
         """Append to a queue or stack; 0 or a negative error number."""
+        spec = self._spec(number)
+        if spec.kind in QUEUES and len(value) != spec.value_size:
+            raise InputError(_other_size(spec, "value", len(value), spec.value_size))
         result, _ = await self._operate(MapCommand.PUSH, number, value=value, flags=flags)
         return _signed(result)
 
     async def pop(self, number: int) -> bytes | None:
         """Take the next value of a queue or stack."""
-        _, found = await self._operate(MapCommand.POP, number)
+        return await self._next(number, MapCommand.POP)
+
+    async def peek(self, number: int) -> bytes | None:
+        """Read the next value of a queue or stack."""
+        return await self._next(number, MapCommand.PEEK)
+
+    async def _next(self, number: int, command: MapCommand) -> bytes | None:
+        _, found = await self._operate(command, number)
         size = self._spec(number).value_size
         return await self._registers.read_bytes("read_back", size) if found else None
 
@@ -148,12 +185,15 @@ class EngineMaps:
         if not found:
             return None
         length, place = result & 0xFFFF_FFFF, result >> 32
-        record = await self._load(map_address(number) + place, length)
+        record = await self._values.load(map_address(number) + place, length)
         await self._operate(MapCommand.ADVANCE, number)
         return record
 
     async def items(self, number: int) -> list[tuple[bytes, bytes]]:
-        """What is in a map, as golden's maps list it; keys of hash maps in any order."""
+        """What is in a map, as golden's maps list it.
+
+        While programs change the map, keys and values may be of different moments.
+        """
         kind = self._spec(number).kind
         if kind is MapType.RINGBUF:
             return [(b"", record) async for record in self._records(number)]
@@ -164,6 +204,10 @@ class EngineMaps:
             value = await self.lookup(number, key)
             if value is not None:
                 found.append((key, value))
+        if kind in HASHES:
+            found.sort()
+        elif kind is MapType.LPM_TRIE:
+            found.sort(key=lambda item: canonical_prefix(item[0]))
         return found
 
     async def _keys(self, number: int) -> AsyncIterator[bytes]:
@@ -183,7 +227,7 @@ class EngineMaps:
         oldest, _ = await self._operate(MapCommand.QUERY, number, place=RingQuery.CONSUMER)
         for at in range(oldest, oldest + count):
             offset = at % spec.max_entries * place.pitch_words * WORD_BYTES
-            yield await self._load(map_address(number) + offset, spec.value_size)
+            yield await self._values.load(map_address(number) + offset, spec.value_size)
 
     async def _records(self, number: int) -> AsyncIterator[bytes]:
         """Records of a ring that were submitted, up to the first open one."""
@@ -192,12 +236,12 @@ class EngineMaps:
         behind, _ = await self._operate(MapCommand.QUERY, number, place=RingQuery.PRODUCER)
         while position < behind:
             start = map_address(number) + position % size
-            word = int.from_bytes(await self._load(start, 4), "little")
+            word = int.from_bytes(await self._values.load(start, 4), "little")
             if word & RecordFlag.BUSY:
                 return
             length = word & _LENGTH_MASK
             if not word & RecordFlag.DISCARDED:
-                yield await self._load(start + _HEADER_BYTES, length)
+                yield await self._values.load(start + _HEADER_BYTES, length)
             position += _HEADER_BYTES + -(-length // 8) * 8
 
     def _spec(self, number: int) -> MapSpec:
@@ -218,6 +262,7 @@ class EngineMaps:
         place: int = 0,
     ) -> tuple[int, bool]:
         """Have an operation done; its result, and whether there was what was asked for."""
+        self._check(self._spec(number), command, key)
         registers = self._registers
         await registers.write_bytes("operation_key", key)
         await registers.write_bytes("operand", value)
@@ -234,28 +279,25 @@ class EngineMaps:
         found = bool(register("operation_status").field("found").extract(status))
         return await registers.read_long("operation_result"), found
 
-    async def _load(self, address: int, size: int) -> bytes:
-        parts = []
-        for at in range(0, size, WORD_BYTES):
-            count = min(WORD_BYTES, size - at)
-            await self._access(address + at, count, stores=0)
-            word = await self._registers.read_long("access_result")
-            parts.append(word.to_bytes(WORD_BYTES, "little")[:count])
-        return b"".join(parts)
+    def _check(self, spec: MapSpec, command: MapCommand, key: bytes) -> None:
+        """Refuse what the engine would refuse, with a reason."""
+        if command not in HOST_COMMANDS[spec.kind]:
+            raise InputError(
+                f"map {spec.name!r} is of type {spec.kind.name}, which has no {command.name}"
+            )
+        if command in _KEYED and len(key) != spec.key_size:
+            raise InputError(_other_size(spec, "key", len(key), spec.key_size))
+        if (command in _COPYING and spec.kind not in TABLES) and (
+            spec.value_size > self._config.operand_bytes
+        ):
+            raise InputError(
+                f"map {spec.name!r} has value_size = {spec.value_size}; a host copies values of "
+                f"operand_bytes = {self._config.operand_bytes} at most"
+            )
 
-    async def _store(self, address: int, value: bytes) -> None:
-        for at in range(0, len(value), WORD_BYTES):
-            part = value[at : at + WORD_BYTES]
-            await self._registers.write_long("access_data", int.from_bytes(part, "little"))
-            await self._access(address + at, len(part), stores=1)
 
-    async def _access(self, address: int, count: int, *, stores: int) -> None:
-        registers = self._registers
-        await registers.write("access_address", address)
-        await registers.write_fields("access", bytes=count, stores=stores)
-        status = await registers.ended("access_status")
-        if register("access_status").field("cause").extract(status):
-            raise FaultError(f"the engine does not reach {count} bytes at {address:#x}")
+def _other_size(spec: MapSpec, part: str, size: int, expected: int) -> str:
+    return f"map {spec.name!r}: the {part} has {size} bytes; it must have {expected}"
 
 
 def _signed(result: int) -> int:

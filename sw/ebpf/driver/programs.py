@@ -5,6 +5,7 @@ from fanweave.golden.ebpf.program import Program
 from fanweave.golden.errors import FaultError, InputError
 from fanweave.golden.isa.ebpf_loader import LoadFault
 from fanweave.golden.isa.ebpf_registers import register
+from fanweave.sw.ebpf.assembler import disassemble
 from fanweave.sw.ebpf.driver.registers import EngineRegisters
 
 __all__ = ["EnginePrograms"]
@@ -105,9 +106,7 @@ class EnginePrograms:
         fault = _FAULTS[register("commit_status").field("fault").extract(status)]
         if fault is not LoadFault.NONE:
             slot = register("commit_status").field("slot").extract(status)
-            raise InputError(
-                f"program {program.name!r}: the engine refuses slot {slot}: {fault.text}"
-            )
+            raise InputError(_refusal(program, fault, slot))
         self._extents[image] = base, length
         return image
 
@@ -140,3 +139,10 @@ class EnginePrograms:
         status = await self._registers.ended(name)
         if register(name).field("refused").extract(status):
             raise FaultError(f"{what}: the engine refuses")
+
+
+def _refusal(program: Program, fault: LoadFault, slot: int) -> str:
+    """What to say of a program that the engine refuses."""
+    instruction = program.slots[slot] if slot < len(program.slots) else None
+    shown = f" ({disassemble([instruction])[0]})" if instruction is not None else ""
+    return f"program {program.name!r}: the engine refuses slot {slot}{shown}: {fault.text}"

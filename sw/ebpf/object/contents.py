@@ -92,9 +92,10 @@ def _fill(made: Map, entries: Entries) -> None:
 
 def refused_entry(name: str, key: bytes, result: int) -> InputError:
     """What to say of an entry that a map does not take; `result` is its negative error number."""
+    error = Errno(-result)
+    room = ": there is room for no more" if error is Errno.TOO_BIG else ""
     return InputError(
-        f"map {name!r} does not take the entry with key {key.hex() or 'none'}: "
-        f"{Errno(-result).name}"
+        f"map {name!r} does not take the entry with key {key.hex() or 'none'}: {error.name}{room}"
     )
 
 
@@ -107,6 +108,10 @@ def _put(made: Map, key: bytes, value: bytes) -> int:
     size = made.spec.value_size
     values = [value[at : at + size] for at in range(0, len(value), size)]
     values *= made.engines if len(values) == 1 else 1
+    if len(values) > made.engines:
+        raise InputError(
+            f"map {made.spec.name!r} has values of {len(values)} engines; there are {made.engines}"
+        )
     results = [made.update(key, part, engine=engine) for engine, part in enumerate(values)]
     return next((result for result in results if result), 0)
 

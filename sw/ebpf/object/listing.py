@@ -104,5 +104,5 @@ def fault_text(loaded: ObjectFile, program: ObjectProgram, result: RunResult) ->
             place += f" ({line}: {line.text})"
     text = f"{place}: {result.fault.name.lower().replace('_', ' ')}"
     if result.instructions is not None:
-        text += f" after {result.instructions} instructions"
+        text += f" after {result.instructions} instruction{'s'[: result.instructions != 1]}"
     return text

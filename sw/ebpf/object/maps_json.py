@@ -180,8 +180,12 @@ def _entry_from_json(
         raise InputError(f"{where}: {json.dumps(entry)}; expected {', '.join(sorted(wanted))}")
     key = b"" if kind in _KEYLESS else _bytes(entry["key"], where, "key", made.spec.key_size)
     if named is not None:
+        if not isinstance(entry[named], str):
+            raise InputError(
+                f"{where}: {named} = {json.dumps(entry[named])}; expected the name of a {named}"
+            )
         try:
-            target = loaded.number_of(str(entry[named]), named)
+            target = loaded.number_of(entry[named], named)
         except InputError as error:
             raise InputError(f"{where}: {error}") from None
         return key, target.to_bytes(_WORD, "little")

@@ -18,6 +18,10 @@ SECTION_FIELDS = {"name": (0, 4), "type": (4, 4), "flags": (8, 8), "offset": (24
 }
 
 
+SYMBOL_FIELDS = {"info": (4, 1), "section": (6, 2), "value": (8, 8), "size": (16, 8)}
+RELOCATION_FIELDS = {"offset": (0, 8), "type": (8, 4), "symbol": (12, 4)}
+
+
 @cache
 def _build(text, cpu):
     with tempfile.TemporaryDirectory() as folder:
@@ -68,5 +72,33 @@ def patch_section():
         place, size = SECTION_FIELDS[field]
         table = int.from_bytes(data[40:48], "little")
         return patched(data, table + 64 * number + place, size, value)
+
+    return changed
+
+
+@pytest.fixture(scope="session")
+def patch_symbol():
+    """Set a field of a symbol: ``patch_symbol(data, name, field, value)``."""
+
+    def changed(data, name, field, value):
+        elf = read_elf(data, "file")
+        number = next(symbol.number for symbol in elf.symbols if symbol.name == name)
+        place, size = SYMBOL_FIELDS[field]
+        return patched(data, elf.find(".symtab").offset + 24 * number + place, size, value)
+
+    return changed
+
+
+@pytest.fixture(scope="session")
+def patch_relocation():
+    """Set a field of a relocation of a section: the first one that names a symbol."""
+
+    def changed(data, section, symbol, field, value):
+        elf = read_elf(data, "file")
+        rows = elf.relocations[elf.find(section).number]
+        number = next(n for n, row in enumerate(rows) if row.symbol.name == symbol)
+        place, size = RELOCATION_FIELDS[field]
+        table = elf.find(f".rel{section}").offset
+        return patched(data, table + 16 * number + place, size, value)
 
     return changed
