@@ -39,8 +39,6 @@ def ending_text(program: Program, result: Result, limit: int) -> str:
             return f"failed with code {result.code}"
         case Ending.TRAP:
             return _trap_text(program, result)
-        case Ending.DEADLOCK:
-            return f"all harts wait for each other: {_places(program, result)}"
         case _:
             return f"not at its end after {limit} instructions: {_places(program, result)}"
 
