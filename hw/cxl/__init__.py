@@ -1,0 +1,1 @@
+"""The CXL switch in RTL."""

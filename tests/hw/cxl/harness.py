@@ -1,0 +1,312 @@
+"""Hosts, devices and an engine around the switch in Amaranth's simulator, checked by the model.
+
+Everything happens in one loop, a turn a clock cycle: the order of what the switch takes in a
+cycle is known, so the model is told exactly what the RTL sees.
+"""
+
+import random
+from collections import Counter, defaultdict, deque
+
+from amaranth.hdl import Value
+from amaranth.sim import Simulator
+
+from fanweave.golden.cxl.messages import Message, message
+from fanweave.golden.cxl.switch import SwitchModel
+from fanweave.golden.isa.cxl_event import Channel, Direction, NdrOpcode, ReqOpcode, RwdOpcode
+from fanweave.golden.isa.cxl_messages import answers_of
+from fanweave.hw.cxl.switch import Switch, channel_name
+
+REQ, RWD, BIRSP = Channel.M2S_REQ, Channel.M2S_RWD, Channel.M2S_BIRSP
+NDR, DRS, BISNP = Channel.S2M_NDR, Channel.S2M_DRS, Channel.S2M_BISNP
+
+
+class Request:
+    """A host's request, and what it still waits for: an expected answer, or None if unknown."""
+
+    def __init__(self, sent, port):
+        self.sent = sent
+        self.port = port
+        self.device_tag = None
+        channel = sent.channel
+        self.waits = dict.fromkeys(answers_of(channel, sent["opcode"], sent["snoop"]))
+
+
+class Harness:
+    """A switch in its surroundings.
+
+    Subclasses and tests fill ``outbox`` (messages to send, by side, number and channel) and
+    ``commands``; hooks are called for what happens.
+    """
+
+    def __init__(self, config, *, seed=1, stall=0.0, device_delay=(1, 10)):
+        self.config = config
+        self.random = random.Random(seed)
+        self.stall = stall
+        self.device_delay = device_delay
+        self.dut = Switch(config=config)
+        self.model = SwitchModel(config)
+        self.commands = deque()
+        self.outbox = defaultdict(deque)
+        self.credit = {}
+        self.cycle = 0
+        self.requests = [{} for _ in range(config.upstream)]
+        self.order = defaultdict(deque)
+        self.answers_due = defaultdict(list)
+        self.silent = set()  # ports whose devices say nothing
+        self.faulty = set()  # ports whose answers may be late or doubled
+        self.count = Counter()
+        self.snoops = defaultdict(list)
+        self.words = {}
+        self.by_name = {entry.name: entry for entry in config.registers}
+
+    # What the outside does.
+
+    def register(self, name, **fields):
+        self.commands.append((self.by_name[name].address, self.by_name[name].pack(**fields)))
+
+    def send(self, host, sent):
+        self.outbox["host", host, sent.channel].append(sent)
+
+    def new_request(self, host, lines, *, tags=64, reads=0.5):
+        """A random request with a tag that the host does not use."""
+        tag = self.random.randrange(tags)
+        if tag in self.requests[host]:
+            return
+        line = self.random.choice(lines)
+        values = {"tag": tag, "address": line, "traffic_class": self.random.randrange(4)}
+        if self.random.random() < reads:
+            opcode = self.random.choice([ReqOpcode.MEM_RD, ReqOpcode.MEM_RD, ReqOpcode.MEM_INV])
+            sent = message(REQ, opcode=opcode, snoop=self.random.choice([0, 0, 3]), **values)
+        else:
+            bits = self.random.getrandbits(512)
+            sent = message(
+                RWD,
+                opcode=RwdOpcode.MEM_WR,
+                data=bits,
+                poison=self.random.random() < 0.1,
+                **values,
+            )
+        self.requests[host][tag] = Request(sent, None)
+        self.send(host, sent)
+
+    # What the switch does.
+
+    def on_request(self, host, came):
+        """The switch took a request; where there is no policy, its fate is known."""
+        self.decide(host, came, None)
+
+    def decide(self, host, came, verdict, **more):
+        for delivery in self.model.request(host, came, verdict, **more):
+            if delivery.request is None:
+                self.expect(host, came["tag"], delivery.message)
+            elif not delivery.copy:
+                self.requests[host][came["tag"]].port = delivery.port
+
+    def expect(self, host, tag, answer):
+        waits = self.requests[host][tag].waits
+        assert waits[answer.channel] is None, f"host {host} would be answered twice: {answer}"
+        waits[answer.channel] = answer
+
+    def at_device(self, port, came):
+        """A device got a request: it answers after a while."""
+        self.count["delivered"] += 1
+        request = self.model.arrives(port, came)
+        if not request.copy and request.request["tag"] in self.requests[request.host]:
+            self.requests[request.host][request.request["tag"]].device_tag = came["tag"]
+        if port in self.silent:
+            return
+        low, high = self.device_delay
+        due = self.cycle + self.random.randint(low, high)
+        kinds = answers_of(came.channel, came["opcode"], came["snoop"])
+        for channel in sorted(kinds):
+            values = {"tag": came["tag"], "ld_id": came["ld_id"], "dev_load": came["address"] & 3}
+            if channel is DRS:
+                values |= {
+                    "data": self.random.getrandbits(512),
+                    "poison": self.random.random() < 0.1,
+                }
+            else:
+                values |= {"opcode": NdrOpcode.CMP}
+            self.answers_due[due].append((port, message(channel, **values)))
+            if port in self.faulty and self.random.random() < 0.3:
+                again = due + self.random.choice([1, 5, 150])
+                self.answers_due[again].append((port, message(channel, **values)))
+
+    def on_answer(self, port, came):
+        """The switch took a device's answer."""
+        for delivery in self.model.answer(port, came):
+            answer = delivery.message
+            request = self.requests[delivery.port].get(answer["tag"])
+            if request is None or answer.channel not in request.waits:
+                assert port in self.faulty, f"port {port}: {came} would answer twice"
+                continue
+            self.expect(delivery.port, answer["tag"], answer)
+            self.order[port, answer.channel, delivery.port].append(answer)
+
+    def at_host(self, host, came):
+        """A host got an answer: the right one, in order, and the only one."""
+        if came.channel is BISNP:
+            self.snoops[host].append(came)
+            return
+        self.count["answered"] += 1
+        request = self.requests[host].get(came["tag"])
+        assert request is not None, f"host {host} did not ask: {came}"
+        assert came.channel in request.waits, f"host {host} is answered twice: {came}"
+        expected = request.waits.pop(came.channel)
+        if came != expected:
+            lost = self.model.error(host, request.sent, {came.channel}, lost=True)
+            assert request.port in self.faulty | self.silent, f"{came} instead of {expected}"
+            assert came == lost[0].message, f"{came} instead of {lost[0].message}"
+            self.count["lost"] += 1
+            self.model.expires(request.port, request.device_tag)
+        else:
+            self._in_order(host, request, came)
+        if not request.waits:
+            del self.requests[host][came["tag"]]
+
+    def _in_order(self, host, request, came):
+        queue = self.order[request.port, came.channel, host]
+        if came not in queue:
+            return  # an answer of the switch itself
+        while (first := queue.popleft()) != came:
+            assert request.port in self.faulty, f"{came} overtook {first}"
+
+    # The clock.
+
+    def _ports(self):
+        for side, count, inward in (
+            ("host", self.config.upstream, Direction.M2S),
+            ("device", self.config.downstream, Direction.S2M),
+        ):
+            for number in range(count):
+                for channel in Channel:
+                    name = f"{side}{number}_{channel_name(channel)}"
+                    yield (
+                        (side, number, channel),
+                        getattr(self.dut, name),
+                        getattr(self.dut, f"{name}_credit"),
+                        channel.direction is inward,
+                    )
+
+    def turn(self):
+        """Before a cycle; tests override it to make traffic."""
+
+    def done(self):
+        return False
+
+    def run(self, cycles):
+        """Run until `done`, or as many cycles; returns those that passed."""
+        simulator = Simulator(self.dut)
+        simulator.add_clock(1e-9)
+
+        async def loop(ctx):
+            await self._loop(ctx, cycles)
+
+        simulator.add_testbench(loop)
+        simulator.run()
+        return self.cycle
+
+    def _set(self, ctx, signal, value):
+        if self.words.get(id(signal)) != value:
+            self.words[id(signal)] = value
+            ctx.set(signal, value)
+
+    async def _loop(self, ctx, cycles):
+        ports = list(self._ports())
+        inward = [(key, s, credit) for key, s, credit, comes in ports if comes]
+        outward = [(key, s, credit) for key, s, credit, comes in ports if not comes]
+        payloads = {key: Value.cast(s.payload) for key, s, *_ in ports}
+        for key, *_ in inward:
+            self.credit[key] = self.config.credits
+        returns = dict.fromkeys((key for key, *_ in outward), 0)
+        sampled = []
+        for _, s, credit in inward:
+            sampled += [s.ready, credit]
+        for key, s, _ in outward:
+            sampled += [s.valid, payloads[key]]
+        sampled += self.watched(self.dut)
+        while self.cycle < cycles and not self.done():
+            self.turn()
+            for port, answer in self.answers_due.pop(self.cycle, ()):
+                self.outbox["device", port - self.config.upstream, answer.channel].append(answer)
+            command = self.commands.popleft() if self.commands else None
+            self._set(ctx, self.dut.commands.valid, int(command is not None))
+            if command:
+                ctx.set(self.dut.commands.payload.address, command[0])
+                ctx.set(self.dut.commands.payload.data, command[1])
+            shown = self._drive(ctx, inward, payloads)
+            ready = {}
+            for key, s, credit in outward:
+                ready[key] = self.random.random() >= self.stall
+                self._set(ctx, s.ready, int(ready[key]))
+                give = returns[key] and self.random.random() >= self.stall
+                self._set(ctx, credit, int(bool(give)))
+                returns[key] -= bool(give)
+            self.drive(ctx)
+            _, _, *values = await ctx.tick().sample(*sampled)
+            if command:
+                self.model.tables.write(*command)
+            self._taken(inward, shown, values)
+            place = 2 * len(inward)
+            for key, *_ in outward:
+                valid, word = values[place], values[place + 1]
+                place += 2
+                if valid and ready[key]:
+                    returns[key] += 1
+                    self._gave(key, Message.unpack(key[2], word))
+            self.watch(values[place:])
+            self.cycle += 1
+
+    def _drive(self, ctx, inward, payloads):
+        shown = {}
+        for key, s, _ in inward:
+            queue = self.outbox[key]
+            held = self.words.get(("held", key), False)
+            go = queue and self.credit[key] and (held or self.random.random() >= self.stall)
+            self._set(ctx, s.valid, int(bool(go)))
+            if go:
+                if not held:
+                    ctx.set(payloads[key], queue[0].pack())
+                shown[key] = queue[0]
+            self.words["held", key] = bool(go)
+        return shown
+
+    def _taken(self, inward, shown, values):
+        for place, (key, *_) in enumerate(inward):
+            ready, credit = values[2 * place : 2 * place + 2]
+            self.credit[key] += credit
+            if key in shown:
+                assert ready, f"{key}: a sender that keeps to its credits waits"
+                self.credit[key] -= 1
+                self.outbox[key].popleft()
+                self.words["held", key] = False
+                side, number, channel = key
+                self.count[side, channel] += 1
+                if channel in (REQ, RWD):
+                    self.on_request(number, shown[key])
+                elif channel in (NDR, DRS):
+                    self.on_answer(self.config.upstream + number, shown[key])
+
+    def _gave(self, key, came):
+        side, number, channel = key
+        if side == "host":
+            self.at_host(number, came)
+        elif channel is BIRSP:
+            self.at_snooper(self.config.upstream + number, came)
+        else:
+            self.at_device(self.config.upstream + number, came)
+
+    def at_snooper(self, port, came):
+        """A device got an answer to its back-invalidation."""
+
+    # For the engine.
+
+    def watched(self, dut):
+        """More signals to sample."""
+        return []
+
+    def drive(self, ctx):
+        """Set more inputs."""
+
+    def watch(self, values):
+        """See what was sampled."""

@@ -1,0 +1,111 @@
+"""Random traffic through the switch: every request answered once, with the right data, in order."""
+
+import pytest
+from harness import Harness
+
+from fanweave.golden.cxl.config import PRESETS, SwitchConfig
+from fanweave.golden.cxl.tables import range_writes
+
+PAGE = 4096
+LINES = PAGE // 64
+
+
+class Traffic(Harness):
+    """Both hosts send to all devices, over an interleaved range and one of a single device."""
+
+    def __init__(self, config, *, requests, rate=0.5, bind=0.0, **more):
+        super().__init__(config, **more)
+        self.left = [requests] * config.upstream
+        self.rate = rate
+        self.bind = bind
+        ways = 1 << (min(config.downstream, 4).bit_length() - 1)
+        for host in range(config.upstream):
+            for number in range(ways):
+                self.bind_port(host, number)
+            targets = list(range(ways))
+            commands = range_writes(
+                config, host=host, number=0, first=PAGE, size=2 * PAGE, targets=targets
+            )
+            commands += range_writes(
+                config, host=host, number=1, first=8 * PAGE, size=PAGE, targets=[ways - 1]
+            )
+            self.commands.extend(commands)
+        # The last page is in no range.
+        self.lines = [*range(LINES, 3 * LINES), *range(8 * LINES, 9 * LINES + 4)]
+
+    def bind_port(self, host, number, *, bound=1):
+        port = self.config.upstream + number
+        self.register(f"binding_{host}_{number}", bound=bound, port=port, ld_id=host)
+
+    def turn(self):
+        if self.cycle < 100 and self.commands:
+            return
+        for host, left in enumerate(self.left):
+            if left and self.random.random() < self.rate:
+                before = len(self.requests[host])
+                self.new_request(host, self.lines)
+                self.left[host] -= len(self.requests[host]) - before
+        if self.random.random() < self.bind:
+            host = self.random.randrange(self.config.upstream)
+            self.bind_port(host, self.random.randrange(2), bound=self.random.randrange(2))
+
+    def done(self):
+        return not any(self.left) and not any(self.requests)
+
+
+@pytest.mark.parametrize("stall", [0.0, 0.3])
+def test_requests_are_answered_once_in_order(stall):
+    traffic = Traffic(PRESETS["tiny"], requests=150, stall=stall, seed=3)
+    cycles = traffic.run(4000)
+    assert traffic.done(), f"{traffic.requests} after {cycles} cycles"
+    assert traffic.count["delivered"] > 200
+
+
+def test_ports_are_bound_and_unbound_under_way():
+    traffic = Traffic(PRESETS["tiny"], requests=150, bind=0.1, stall=0.1, seed=4)
+    traffic.run(4000)
+    assert traffic.done(), traffic.requests
+    assert 100 < traffic.count["delivered"] < 300
+
+
+def test_late_and_double_answers_go_nowhere():
+    traffic = Traffic(PRESETS["tiny"], requests=150, seed=5, device_delay=(1, 90))
+    traffic.register("timeout", cycles=64)
+    traffic.faulty = {2, 3}
+    traffic.run(6000)
+    assert traffic.done(), traffic.requests
+    assert traffic.count["lost"] > 10
+    assert traffic.count["answered"] - traffic.count["lost"] > 100
+
+
+def test_a_device_that_says_nothing_costs_only_its_own_requests():
+    traffic = Traffic(PRESETS["tiny"], requests=100, seed=6)
+    traffic.register("timeout", cycles=100)
+    traffic.silent = {3}
+    traffic.run(6000)
+    assert traffic.done(), traffic.requests
+    assert traffic.count["lost"] > 20
+
+
+@pytest.mark.parametrize("reads", [1.0])
+def test_balanced_random_traffic_keeps_every_host_port_busy(reads):
+    """A message a cycle on each host's request channel, of which at least 95% are reached."""
+    config = SwitchConfig(slots=64)
+
+    class Flood(Traffic):
+        def turn(self):
+            if self.commands:
+                return
+            if not hasattr(self, "begin"):
+                self.begin = self.cycle
+            for host in range(config.upstream):
+                while len(self.outbox["host", host, 0]) < 4:
+                    self.new_request(host, self.lines[: 2 * LINES], tags=4096, reads=reads)
+
+        def done(self):
+            return hasattr(self, "begin") and self.cycle >= self.begin + 500
+
+    flood = Flood(config, requests=0, seed=7)
+    flood.run(800)
+    share = flood.count["delivered"] / (config.upstream * 500)
+    assert share >= 0.95
