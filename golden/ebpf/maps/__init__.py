@@ -4,7 +4,7 @@ from fanweave.golden.ebpf.maps.array import ArrayMap, ArrayOfMaps, PerEngineArra
 from fanweave.golden.ebpf.maps.base import Map, MapSpec
 from fanweave.golden.ebpf.maps.create import create_map, map_type
 from fanweave.golden.ebpf.maps.hash import HashMap, LruHashMap, hash_key
-from fanweave.golden.ebpf.maps.prefix import PrefixMap
+from fanweave.golden.ebpf.maps.prefix import PrefixMap, canonical_prefix
 from fanweave.golden.ebpf.maps.queue import QueueMap, StackMap
 from fanweave.golden.ebpf.maps.ring import RingMap
 
@@ -21,6 +21,7 @@ __all__ = [
     "QueueMap",
     "RingMap",
     "StackMap",
+    "canonical_prefix",
     "create_map",
     "hash_key",
     "map_type",

@@ -8,10 +8,18 @@ from fanweave.golden.ebpf.maps.hash import HashMap
 from fanweave.golden.errors import InputError
 from fanweave.golden.isa.ebpf_maps import Errno
 
-__all__ = ["PrefixMap"]
+__all__ = ["PrefixMap", "canonical_prefix"]
 
 _LENGTH_BYTES = 4
 _DATA_BYTES = (1, 256)
+
+
+def canonical_prefix(key: bytes) -> bytes:
+    """The key of a prefix with zeros in place of the bits behind it; its length must be legal."""
+    data = int.from_bytes(key[_LENGTH_BYTES:], "big")
+    size = len(key) - _LENGTH_BYTES
+    shift = 8 * size - int.from_bytes(key[:_LENGTH_BYTES], "little")
+    return key[:_LENGTH_BYTES] + (data >> shift << shift).to_bytes(size, "big")
 
 
 class PrefixMap(HashMap):
@@ -37,13 +45,6 @@ class PrefixMap(HashMap):
         #: Keys as the last update wrote them, by what counts of them.
         self.written: dict[bytes, bytes] = {}
 
-    def _canonical(self, key: bytes, length: int) -> bytes:
-        """The key of a prefix, without the bits behind it."""
-        data = int.from_bytes(key[_LENGTH_BYTES:], "big")
-        shift = self.data_bits - length
-        kept = (data >> shift << shift).to_bytes(self.data_bits // 8, "big")
-        return length.to_bytes(_LENGTH_BYTES, "little") + kept
-
     def _length(self, key: bytes) -> int:
         return int.from_bytes(key[:_LENGTH_BYTES], "little")
 
@@ -55,7 +56,8 @@ class PrefixMap(HashMap):
         # Lengths that no prefix has are not worth a look.
         for shorter in sorted(self.lengths, reverse=True):
             if shorter <= length:
-                place = super().find(self._canonical(key, shorter), engine)
+                prefix = shorter.to_bytes(_LENGTH_BYTES, "little") + key[_LENGTH_BYTES:]
+                place = super().find(canonical_prefix(prefix), engine)
                 if place is not None:
                     return place
         return None
@@ -64,7 +66,7 @@ class PrefixMap(HashMap):
         length = self._length(key)
         if length > self.data_bits:
             return -Errno.INVALID
-        canonical = self._canonical(key, length)
+        canonical = canonical_prefix(bytes(key))
         result = super().update(canonical, value, flags, engine)
         if result == 0:
             self.lengths[length] += canonical not in self.written
@@ -75,7 +77,7 @@ class PrefixMap(HashMap):
         length = self._length(key)
         if length > self.data_bits:
             return -Errno.INVALID
-        canonical = self._canonical(key, length)
+        canonical = canonical_prefix(bytes(key))
         result = super().delete(canonical)
         if result == 0:
             del self.written[canonical]

@@ -89,12 +89,13 @@ class EngineMaps:
         spec = self._spec(number)
         if spec.kind in QUEUES:
             return await self.push(number, value, flags)
+        size = spec.value_size
         many = self._config.engines if spec.kind is MapType.PERCPU_ARRAY else 1
-        if len(value) not in (spec.value_size, many * spec.value_size):
-            raise InputError(_other_size(spec, "value", len(value), spec.value_size))
-        parts = [value[at : at + spec.value_size] for at in range(0, len(value), spec.value_size)]
-        if spec.kind is MapType.PERCPU_ARRAY and len(parts) == 1:
-            parts *= many
+        if len(value) not in (size, many * size):
+            raise InputError(_other_size(spec, "value", len(value), size))
+        # One value is for all engines; otherwise there is one for each.
+        parts = [value[n * size : (n + 1) * size] for n in range(many)]
+        parts = [value] * many if len(value) == size else parts
         for engine, part in enumerate(parts):
             result = await self._update(number, key, part, flags, engine)
             if result:

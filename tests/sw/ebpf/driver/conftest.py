@@ -1,5 +1,8 @@
 """A model of the engine's registers over golden maps, as a bus that answers at once."""
 
+import random
+from dataclasses import replace
+
 import pytest
 
 from fanweave.golden.ebpf.config import PRESETS
@@ -10,7 +13,7 @@ from fanweave.golden.isa.ebpf_engine import DESCRIPTOR, MapCommand
 from fanweave.golden.isa.ebpf_legality import fault_of
 from fanweave.golden.isa.ebpf_loader import LoadFault
 from fanweave.golden.isa.ebpf_machine import FaultCause, map_address, map_handle
-from fanweave.golden.isa.ebpf_maps import QUEUES, TABLES, MapFlag, MapType
+from fanweave.golden.isa.ebpf_maps import ARRAYS, QUEUES, TABLES, MapFlag, MapType
 from fanweave.golden.isa.ebpf_registers import HOST_COMMANDS, LIMITS, REGISTERS
 from fanweave.sw.ebpf.driver import EngineDriver, over, run_now
 
@@ -89,7 +92,9 @@ class ModelBus:
         assert 0 <= value < 1 << 32
         if entry is None or entry.access == "ro":
             raise FaultError(f"no register to write at {address:#x}")
-        if self.waiting.get(f"{entry.name.split('_')[0]}_status", 0):
+        group = entry.name.split("_")[0]
+        # Words of programs follow each other as fast as they come.
+        if group != "program" and self.waiting.get(f"{group}_status", 0):
             raise FaultError(f"{entry.name} is written while the engine is busy")
         self.words[address] = value
         act = getattr(self, f"do_{entry.name}", None)
@@ -99,7 +104,7 @@ class ModelBus:
     # Programs
 
     def do_program_slot(self, slot):
-        self.answer("program_status")
+        self.set("program_status", 0)
 
     def do_program_high(self, bits):
         slot = self.get("program_slot")
@@ -108,6 +113,7 @@ class ModelBus:
             self.answer("program_status", refused=1)
         else:
             self.slots[slot] = bits << 32 | self.get("program_low")
+            self.waiting["program_status"] = self.busy_reads
         self.set("program_slot", slot + 1)
 
     def do_commit(self, image):
@@ -268,15 +274,16 @@ class ModelBus:
 
 @pytest.fixture
 def tiny():
-    return PRESETS["tiny"]
+    """A small engine that has room for a map of each type."""
+    return replace(PRESETS["tiny"], maps=16, engines=2)
 
 
 @pytest.fixture
-def model():
+def model(tiny):
     """A bus of a model, and a driver on it."""
 
-    def make(config=PRESETS["tiny"], busy_reads=0):
-        bus = ModelBus(config, busy_reads)
+    def make(busy_reads=0):
+        bus = ModelBus(tiny, busy_reads)
         return bus, run_now(EngineDriver.identify(over(bus)))
 
     return make
@@ -284,7 +291,7 @@ def model():
 
 @pytest.fixture
 def specs():
-    """A map of each type that the tiny engine holds together."""
+    """A map of each type; the long array is longer than what the engine copies."""
 
     def make(kind, key_size, value_size, max_entries, flags=0):
         return MapSpec(
@@ -296,7 +303,7 @@ def specs():
             flags=flags,
         )
 
-    return [
+    made = [
         make(MapType.HASH, 7, 20, 6),
         make(MapType.ARRAY, 4, 100, 3, MapFlag.RDONLY_PROG),
         make(MapType.PROG_ARRAY, 4, 4, 4),
@@ -305,4 +312,85 @@ def specs():
         make(MapType.LPM_TRIE, 8, 9, 5),
         make(MapType.ARRAY_OF_MAPS, 4, 4, 3),
         make(MapType.QUEUE, 0, 10, 3),
+        make(MapType.STACK, 0, 10, 3),
+        make(MapType.RINGBUF, 0, 0, 128, MapFlag.WRONLY_PROG),
     ]
+    assert {spec.kind for spec in made} == set(MapType)
+    return made
+
+
+class Scenario:
+    """Random operations by a driver and on golden maps, all with the same results."""
+
+    def __init__(self, driver, specs, *, seed):
+        self.driver = driver
+        self.specs = specs
+        self.random = random.Random(seed)
+        self.golden = [create_map(spec, engines=driver.config.engines) for spec in specs]
+
+    def key(self, spec):
+        if spec.kind is MapType.LPM_TRIE:
+            length = self.random.choice([0, 1, 9, 16, 32, 33])
+            return length.to_bytes(4, "little") + bytes(self.random.choices([0, 128, 255], k=4))
+        if spec.kind in ARRAYS | TABLES:
+            return self.random.randrange(spec.max_entries + 1).to_bytes(4, "little")
+        return bytes([self.random.randrange(9)]) * spec.key_size
+
+    def value(self, spec):
+        if spec.kind in TABLES:
+            return self.random.randrange(8).to_bytes(4, "little")
+        count = spec.value_size
+        if spec.kind is MapType.PERCPU_ARRAY:
+            count *= self.random.choice([1, self.driver.config.engines])
+        return self.random.randbytes(count)
+
+    def flags(self, spec):
+        choices = [0, 0, 2] if spec.kind is MapType.ARRAY else [0, 0, 0, 1, 2, 3, 9]
+        return self.random.choice(choices)
+
+    def golden_update(self, made, key, value, flags):
+        if made.spec.kind in QUEUES:
+            return made.push(value, flags)
+        if made.spec.kind is not MapType.PERCPU_ARRAY:
+            return made.update(key, value, flags)
+        size, engines = made.spec.value_size, self.driver.config.engines
+        parts = [value[at : at + size] for at in range(0, len(value), size)]
+        parts *= engines if len(parts) == 1 else 1
+        results = [made.update(key, part, flags, engine=n) for n, part in enumerate(parts)]
+        return next((result for result in results if result), 0)
+
+    def golden_lookup(self, made, key):
+        if made.spec.kind in TABLES:
+            entry = made.entry(int.from_bytes(key, "little"))
+            return None if entry is None else entry.to_bytes(4, "little")
+        if made.spec.kind is not MapType.PERCPU_ARRAY:
+            return made.get(key)
+        parts = [made.get(key, engine) for engine in range(self.driver.config.engines)]
+        return None if None in parts else b"".join(parts)
+
+    async def step(self, number):
+        """One operation."""
+        spec, made, maps = self.specs[number], self.golden[number], self.driver.maps
+        key, value, flags = self.key(spec), self.value(spec), self.flags(spec)
+        kind = self.random.choice(["update", "update", "look", "drop"])
+        if kind == "update":
+            wanted = self.golden_update(made, key, value, flags)
+            assert await maps.update(number, key, value, flags) == wanted, (spec, key, flags)
+        elif spec.kind in QUEUES:
+            result, wanted = made.peek() if kind == "look" else made.pop()
+            got = await (maps.peek if kind == "look" else maps.pop)(number)
+            assert got == (None if result else wanted)
+        elif kind == "look":
+            assert await maps.lookup(number, key) == self.golden_lookup(made, key), (spec, key)
+        else:
+            assert await maps.delete(number, key) == made.delete(key), (spec, key)
+
+    async def compare(self):
+        """All contents are the same, in the same order."""
+        for number, made in enumerate(self.golden):
+            assert await self.driver.maps.items(number) == list(made.items()), made.spec
+
+
+@pytest.fixture
+def scenario():
+    return Scenario
