@@ -224,7 +224,10 @@ def imitate(
     """
     platform, flat = case.platform, case.flat
     layouts = layouts or [int(Layout.LINEAR)] * len(flat.graph.weights)
-    twin = None if plain else compiled_twin(scheduler)
+    runner = scheduler.rehearse(
+        lambda other: imitate(case, other, layouts=layouts, plain=plain, sampled=sampled).total
+    )
+    twin = None if plain else compiled_twin(runner)
     if platform.topology == "star":
         twin = None
     machine = make_machine(case, layouts, compiled=twin is not None)
@@ -244,7 +247,7 @@ def imitate(
     times = run(
         case.tables,
         machine,
-        twin or scheduler,
+        twin or runner,
         case.workload,
         refresh=refresh,
         spill=spills_everything(platform),

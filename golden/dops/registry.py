@@ -16,6 +16,7 @@ from fanweave.golden.dops.schedule import Schedule
 from fanweave.golden.dops.schedulers.base import Scheduler
 from fanweave.golden.dops.schedulers.bifocal import Bifocal
 from fanweave.golden.dops.schedulers.lists import Cpop, Heft, Peft
+from fanweave.golden.dops.schedulers.rolling import RollingHorizon
 from fanweave.golden.dops.schedulers.static import STATIC, Static
 from fanweave.golden.dops.simulate import Workload
 from fanweave.golden.dops.tables import check_keys, nearest
@@ -83,6 +84,7 @@ SCHEDULERS: dict[str, Callable[[Request], Scheduler] | str] = {
     "CPOP": lambda request: Cpop(),
     "PEFT": lambda request: Peft(),
     "Bifocal": _bifocal,
+    "RHLS": lambda request: RollingHorizon(),
 }
 
 

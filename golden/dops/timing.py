@@ -5,6 +5,7 @@ other, both in the order in which things are asked for; nothing is put into a ga
 `fanweave.golden.dops.kernel` does the same, compiled.
 """
 
+import copy
 from collections.abc import Sequence
 
 import numpy as np
@@ -17,6 +18,24 @@ from fanweave.golden.dops.plan import Plan
 from fanweave.golden.dops.platforms import Platform
 
 __all__ = ["Timing"]
+
+
+#: What a state consists of.
+_STATE = (
+    "memories",
+    "available",
+    "place",
+    "link_end",
+    "loads",
+    "finish",
+    "_start",
+    "_messages",
+    "_reads",
+    "_kept",
+    "_stored",
+    "_waiting",
+    "_copies",
+)
 
 
 class Timing:
@@ -357,6 +376,15 @@ class Timing:
         """Commit a plan again."""
         for operator in plan.order:
             self.commit(operator, plan.devices[operator])
+
+    def snapshot(self) -> object:
+        """The state, for `restore`."""
+        return copy.deepcopy({name: getattr(self, name) for name in _STATE})
+
+    def restore(self, state: object) -> None:
+        """Go back to a state of the same pass."""
+        assert isinstance(state, dict)
+        vars(self).update(copy.deepcopy(state))
 
     def makespan(self) -> int:
         """End of the pass so far."""

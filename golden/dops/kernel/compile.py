@@ -15,7 +15,7 @@ from typing import Any
 
 import numba
 
-__all__ = ["compiled"]
+__all__ = ["compiled", "counted_by_callers"]
 
 
 @functools.cache
@@ -40,9 +40,22 @@ def _folder() -> str:
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a function on its first call."""
+    return _compiled(function)
+
+
+def counted_by_callers(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a function that makes no arrays and counts no references to those it is given.
+
+    The machine's functions get dozens of arrays and call one another; counting references at
+    each call takes several times as long as what they do. Their callers hold the arrays.
+    """
+    return _compiled(function, _nrt=False)
+
+
+def _compiled(function: Callable[..., Any], **options: bool) -> Callable[..., Any]:
     before = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = _folder()
     try:
-        return numba.njit(cache=True)(function)
+        return numba.njit(cache=True, **options)(function)
     finally:
         numba.config.CACHE_DIR = before

@@ -6,15 +6,17 @@ import numpy as np
 
 from fanweave.golden.dops.costs.tables import FOREVER
 from fanweave.golden.dops.flat import FlatGraph
-from fanweave.golden.dops.kernel.compile import compiled
+from fanweave.golden.dops.kernel.compile import counted_by_callers
 from fanweave.golden.dops.passlog import PURPOSES
 
-__all__ = ["Machine", "Shape", "begin", "commit", "preload", "probe", "shape_of"]
+__all__ = ["Machine", "Shape", "begin", "commit", "preload", "probe", "rewind_weights", "shape_of"]
 
 # NumPy's constants, because Numba compiles a function again for every Python constant.
 _STORE, _RELOAD, _MOVE, _HISTORY, _WEIGHTS, _SPILL = (
     np.int64(code) for code in range(PURPOSES.index("spill") + 1)
 )
+#: Events of the journal: a weight was used, loaded or dropped.
+_USED, _LOADED, _DROPPED = np.int64(0), np.int64(1), np.int64(2)
 _YES, _NO = np.bool_(True), np.bool_(False)
 
 
@@ -63,9 +65,11 @@ class Machine(NamedTuple):
     waiting: np.ndarray  # int64[o]
     copies: np.ndarray  # int64[o], one bit a device
     peak: np.ndarray  # int64[d]
-    counts: np.ndarray  # int64[3]: messages, reads, whether an NPU spills everything
+    counts: np.ndarray  # int64[4]: messages, reads, whether an NPU spills everything, journal
     messages: np.ndarray  # int64[m, 6]: purpose, operator, source, target, start, finish
     reads: np.ndarray  # int64[r, 4]: operator, device, start, finish
+    since: np.ndarray  # int64[d]: scratch of collectives
+    journal: np.ndarray  # int64[j, 4]: event, device, weight, weight before it in the ring
 
 
 def shape_of(flat: FlatGraph, npus: list[int], devices: int, local: np.ndarray, host: int) -> Shape:
@@ -85,7 +89,7 @@ def _wide(array: np.ndarray) -> np.ndarray:
     return array if array.dtype == np.bool_ else array.astype(np.int64)
 
 
-@compiled
+@counted_by_callers
 def begin(shape, machine, spill):
     """Start a pass."""
     machine.start[:] = 0
@@ -98,11 +102,12 @@ def begin(shape, machine, spill):
     machine.counts[0] = 0
     machine.counts[1] = 0
     machine.counts[2] = spill
+    machine.counts[3] = 0
     for o in range(len(machine.waiting)):
         machine.waiting[o] = shape.succ_start[o + 1] - shape.succ_start[o]
 
 
-@compiled
+@counted_by_callers
 def _send(machine, purpose, operator, source, target, time, earliest, commit):
     start = max(machine.link_end[source, target], earliest)
     finish = start + time
@@ -120,7 +125,7 @@ def _send(machine, purpose, operator, source, target, time, earliest, commit):
     return finish
 
 
-@compiled
+@counted_by_callers
 def _through_host(shape, costs, machine, producer, device, commit):
     kind, source, host = shape.class_of[producer], machine.place[producer], shape.host
     ready = machine.stored[producer]
@@ -134,7 +139,7 @@ def _through_host(shape, costs, machine, producer, device, commit):
     return _send(machine, _RELOAD, producer, host, device, time, ready, commit)
 
 
-@compiled
+@counted_by_callers
 def _arrival(shape, costs, machine, producer, device, commit):
     if machine.copies[producer] >> device & 1:
         return machine.finish[producer]
@@ -150,7 +155,7 @@ def _arrival(shape, costs, machine, producer, device, commit):
     return _through_host(shape, costs, machine, producer, device, commit)
 
 
-@compiled
+@counted_by_callers
 def _ready(shape, costs, machine, operator, device, commit):
     ready = 0
     for index in range(shape.pred_start[operator], shape.pred_start[operator + 1]):
@@ -158,7 +163,7 @@ def _ready(shape, costs, machine, operator, device, commit):
     return ready
 
 
-@compiled
+@counted_by_callers
 def _history(shape, costs, machine, operator, device, ready, commit):
     kind, home = shape.class_of[operator], shape.home[operator]
     if costs.kv_bytes[kind] == 0 or (home == device and shape.local_history[device]):
@@ -182,14 +187,24 @@ def _history(shape, costs, machine, operator, device, ready, commit):
     return _send(machine, _HISTORY, operator, home, device, time, earliest, commit)
 
 
-@compiled
+@counted_by_callers
+def _note(machine, event, device, weight):
+    row = machine.counts[3]
+    machine.journal[row, 0] = event
+    machine.journal[row, 1] = device
+    machine.journal[row, 2] = weight
+    machine.journal[row, 3] = machine.before[device, weight]
+    machine.counts[3] = row + 1
+
+
+@counted_by_callers
 def _unlink(machine, device, weight):
     last, following = machine.before[device, weight], machine.after[device, weight]
     machine.after[device, last] = following
     machine.before[device, following] = last
 
 
-@compiled
+@counted_by_callers
 def _append(machine, device, weight):
     head = machine.present.shape[1]
     last = machine.before[device, head]
@@ -199,11 +214,12 @@ def _append(machine, device, weight):
     machine.before[device, head] = weight
 
 
-@compiled
+@counted_by_callers
 def _free(shape, costs, machine, device, excess, weight_class):
     head = machine.present.shape[1]
     while excess > 0:
         oldest = machine.after[device, head]
+        _note(machine, _DROPPED, device, oldest)
         _unlink(machine, device, oldest)
         machine.present[device, oldest] = False
         size = costs.weight[weight_class[oldest]]
@@ -211,7 +227,7 @@ def _free(shape, costs, machine, device, excess, weight_class):
         excess -= size
 
 
-@compiled
+@counted_by_callers
 def preload(costs, machine, weight_class, weight, device):
     """Put a weight into a device's memory before anything runs; whether it fits."""
     size = costs.weight[weight_class[weight]]
@@ -225,7 +241,31 @@ def preload(costs, machine, weight_class, weight, device):
     return True
 
 
-@compiled
+@counted_by_callers
+def rewind_weights(machine, rows):
+    """Undo what the journal says of the memories' weights, but for its first rows.
+
+    Bytes in use are not part of it.
+    """
+    for row in range(machine.counts[3] - 1, rows - 1, -1):
+        event, device = machine.journal[row, 0], machine.journal[row, 1]
+        weight, last = machine.journal[row, 2], machine.journal[row, 3]
+        if event != _DROPPED:
+            _unlink(machine, device, weight)
+        if event == _LOADED:
+            machine.present[device, weight] = False
+            machine.loads[weight, device] -= 1
+        else:
+            following = machine.after[device, last]
+            machine.after[device, last] = weight
+            machine.before[device, weight] = last
+            machine.after[device, weight] = following
+            machine.before[device, following] = weight
+            machine.present[device, weight] = True
+    machine.counts[3] = rows
+
+
+@counted_by_callers
 def _service(shape, costs, machine, weight_class, operator, device, start, commit):
     kind, weight = shape.class_of[operator], shape.weight_of[operator]
     if weight < 0:
@@ -233,6 +273,7 @@ def _service(shape, costs, machine, weight_class, operator, device, start, commi
     layout = machine.layouts[weight]
     if machine.present[device, weight]:
         if commit:
+            _note(machine, _USED, device, weight)
             _unlink(machine, device, weight)
             _append(machine, device, weight)
         return costs.compute[layout, kind, device]
@@ -248,18 +289,19 @@ def _service(shape, costs, machine, weight_class, operator, device, start, commi
         machine.present[device, weight] = True
         machine.weights[device] += size
         _append(machine, device, weight)
+        _note(machine, _LOADED, device, weight)
         machine.loads[weight, device] += 1
         _note_peak(machine, device)
     return earliest - start + costs.cold[layout, kind, device]
 
 
-@compiled
+@counted_by_callers
 def _note_peak(machine, device):
     used = machine.activations[device] + machine.weights[device]
     machine.peak[device] = max(machine.peak[device], used)
 
 
-@compiled
+@counted_by_callers
 def _keep(shape, costs, machine, weight_class, operator, device):
     kind = shape.class_of[operator]
     if machine.counts[2] == 0 or not shape.is_npu[device]:
@@ -279,10 +321,11 @@ def _keep(shape, costs, machine, weight_class, operator, device):
     )
 
 
-@compiled
+@counted_by_callers
 def _all_reduce(shape, costs, machine, operator, commit):
     devices = len(machine.available)
-    since = np.full(devices, -1, np.int64)
+    since = machine.since
+    since[:] = -1
     for index in range(shape.pred_start[operator], shape.pred_start[operator + 1]):
         producer = shape.pred[index]
         device = machine.place[producer]
@@ -316,7 +359,7 @@ def _all_reduce(shape, costs, machine, operator, commit):
     return start, finish
 
 
-@compiled
+@counted_by_callers
 def _run(shape, costs, machine, weight_class, operator, device, commit):
     if shape.collective[operator]:
         return _all_reduce(shape, costs, machine, operator, commit)
@@ -345,13 +388,13 @@ def _run(shape, costs, machine, weight_class, operator, device, commit):
     return start, finish
 
 
-@compiled
+@counted_by_callers
 def probe(shape, costs, machine, weight_class, operator, device):
     """When an operator would finish on a device; FOREVER if it cannot run there."""
     return _run(shape, costs, machine, weight_class, operator, device, _NO)[1]
 
 
-@compiled
+@counted_by_callers
 def commit(shape, costs, machine, weight_class, operator, device):
     """Run an operator on a device; return its finish."""
     start, finish = _run(shape, costs, machine, weight_class, operator, device, _YES)

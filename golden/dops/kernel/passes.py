@@ -3,7 +3,7 @@
 import numpy as np
 
 from fanweave.golden.dops.costs.tables import FOREVER
-from fanweave.golden.dops.kernel.compile import compiled
+from fanweave.golden.dops.kernel.compile import compiled, counted_by_callers
 from fanweave.golden.dops.kernel.machine import commit, probe
 
 __all__ = ["bifocal", "first_come", "list_schedule", "replay", "upward_ranks"]
@@ -13,7 +13,7 @@ _TIE = 1000
 _LONGEST = 6
 
 
-@compiled
+@counted_by_callers
 def replay(shape, costs, machine, weight_class, order, devices):
     """Commit operators in an order to their devices; return how many could run."""
     for index in range(len(order)):
@@ -23,7 +23,7 @@ def replay(shape, costs, machine, weight_class, order, devices):
     return len(order)
 
 
-@compiled
+@counted_by_callers
 def _unlock(shape, waiting, operator, ready, begin, count):
     """Put the consumers that have become ready in their topological places from `begin` on."""
     for index in range(shape.succ_start[operator], shape.succ_start[operator + 1]):
@@ -75,26 +75,57 @@ def first_come(shape, costs, machine, weight_class, device_start, device_list, o
     return head
 
 
+@counted_by_callers
+def _sooner(shape, priority, a, b):
+    return priority[a] > priority[b] or (
+        priority[a] == priority[b] and shape.position[a] < shape.position[b]
+    )
+
+
+@counted_by_callers
+def _push(shape, priority, heap, count, operator):
+    """Add an operator to the heap of those that are ready; return how many there are."""
+    place = count
+    while place > 0 and _sooner(shape, priority, operator, heap[(place - 1) // 2]):
+        heap[place] = heap[(place - 1) // 2]
+        place = (place - 1) // 2
+    heap[place] = operator
+    return count + 1
+
+
+@counted_by_callers
+def _pop(shape, priority, heap, count):
+    """Take the first operator off the heap; return how many are left."""
+    count -= 1
+    operator, place = heap[count], 0
+    while 2 * place + 1 < count:
+        child = 2 * place + 1
+        if child + 1 < count and _sooner(shape, priority, heap[child + 1], heap[child]):
+            child += 1
+        if not _sooner(shape, priority, heap[child], operator):
+            break
+        heap[place] = heap[child]
+        place = child
+    heap[place] = operator
+    return count
+
+
 @compiled
 def list_schedule(
     shape, costs, machine, weight_class, device_start, device_list, priority, bonus, order
 ):
     """Ready operator of the highest priority to the device of the least finish plus bonus."""
     operators = len(shape.class_of)
-    ready = np.empty(operators, np.int64)
-    waiting, count = _start(shape, ready)
+    heap = np.empty(operators, np.int64)
+    waiting, ready = _start(shape, heap)
+    first = heap[:ready].copy()
+    count = 0
+    for operator in first:
+        count = _push(shape, priority, heap, count, operator)
     placed = 0
     while count:
-        pick = 0
-        for index in range(1, count):
-            a, b = ready[index], ready[pick]
-            if priority[a] > priority[b] or (
-                priority[a] == priority[b] and shape.position[a] < shape.position[b]
-            ):
-                pick = index
-        operator = ready[pick]
-        count -= 1
-        ready[pick] = ready[count]
+        operator = heap[0]
+        count = _pop(shape, priority, heap, count)
         best, least = -1, FOREVER
         for index in range(device_start[operator], device_start[operator + 1]):
             device = device_list[index]
@@ -106,7 +137,11 @@ def list_schedule(
         commit(shape, costs, machine, weight_class, operator, best)
         order[placed] = operator
         placed += 1
-        count = _unlock(shape, waiting, operator, ready, count, count)
+        for index in range(shape.succ_start[operator], shape.succ_start[operator + 1]):
+            consumer = shape.succ[index]
+            waiting[consumer] -= 1
+            if waiting[consumer] == 0:
+                count = _push(shape, priority, heap, count, consumer)
     return placed
 
 
@@ -145,7 +180,7 @@ def upward_ranks(shape, costs, machine, device_start, device_list):
     return ranks
 
 
-@compiled
+@counted_by_callers
 def _coin(coins):
     """Next coin of a 32-bit xorshift generator."""
     state = coins[0]
@@ -156,7 +191,7 @@ def _coin(coins):
     return state & 1
 
 
-@compiled
+@counted_by_callers
 def _may_run(device_start, device_list, operator, device):
     for index in range(device_start[operator], device_start[operator + 1]):
         if device_list[index] == device:
@@ -164,7 +199,7 @@ def _may_run(device_start, device_list, operator, device):
     return False
 
 
-@compiled
+@counted_by_callers
 def _chain(shape, costs, ranks, operator, horizon, chain, edges):
     """Fill an operator and its consumers along the heaviest edges; return how many."""
     chain[0] = operator
@@ -282,7 +317,7 @@ def _look_ahead(
     return best
 
 
-@compiled
+@counted_by_callers
 def _biases(
     shape,
     costs,
@@ -523,7 +558,7 @@ def bifocal(
     return placed
 
 
-@compiled
+@counted_by_callers
 def _forget(hint, hint_order, hint_count, at):
     hint[hint_order[at]] = -1
     for index in range(at, hint_count[0] - 1):
@@ -531,7 +566,7 @@ def _forget(hint, hint_order, hint_count, at):
     hint_count[0] -= 1
 
 
-@compiled
+@counted_by_callers
 def _remember(
     shape,
     machine,

@@ -5,16 +5,23 @@ from typing import cast
 import numpy as np
 
 from fanweave.golden.dops.flat import FlatGraph
-from fanweave.golden.dops.kernel import passes
+from fanweave.golden.dops.kernel import passes, rolling
 from fanweave.golden.dops.kernel.timing import CompiledTiming, device_lists
 from fanweave.golden.dops.plan import Plan
 from fanweave.golden.dops.platforms import Platform
 from fanweave.golden.dops.schedulers.base import EXECUTORS, Pass, Scheduler
 from fanweave.golden.dops.schedulers.bifocal import Bifocal, coin_state
 from fanweave.golden.dops.schedulers.lists import Heft
-from fanweave.golden.dops.schedulers.static import Static
+from fanweave.golden.dops.schedulers.rolling import RollingHorizon, SearchState
+from fanweave.golden.dops.schedulers.static import STATIC, Static
 
-__all__ = ["CompiledBifocal", "CompiledHeft", "CompiledStatic", "compiled_twin"]
+__all__ = [
+    "CompiledBifocal",
+    "CompiledHeft",
+    "CompiledRollingHorizon",
+    "CompiledStatic",
+    "compiled_twin",
+]
 
 
 def _finish(timing: CompiledTiming, order: np.ndarray, done: int) -> Plan:
@@ -137,6 +144,30 @@ class CompiledBifocal(Bifocal):
         )
 
 
+class CompiledRollingHorizon(RollingHorizon):
+    """See `RollingHorizon`."""
+
+    def _list_plan(self, name: str, work: Pass) -> Plan:
+        scheduler = CompiledStatic(name) if name in STATIC else CompiledHeft()
+        return scheduler.place(work)
+
+    def _sweep(
+        self,
+        work: Pass,
+        plan: Plan,
+        twin: np.ndarray,
+        settings: tuple[int, int, int, int, int],
+        state: SearchState,
+    ) -> Plan | None:
+        timing = cast(CompiledTiming, work.timing)
+        order, devices = np.array(plan.order, np.int64), np.array(plan.devices, np.int64)
+        lists = device_lists(work.devices)
+        done = rolling.sweep(*timing.arguments, *lists, order, devices, twin, settings, state.array)
+        if done < len(order):
+            return None
+        return Plan(tuple(order.tolist()), tuple(devices.tolist()))
+
+
 def compiled_twin(scheduler: Scheduler) -> Scheduler | None:
     """The compiled counterpart of a scheduler; None if it has none."""
     if type(scheduler) is Static:
@@ -145,4 +176,8 @@ def compiled_twin(scheduler: Scheduler) -> Scheduler | None:
         return CompiledHeft()
     if type(scheduler) is Bifocal:
         return CompiledBifocal(scheduler.parameters, seed=scheduler.seed)
+    if type(scheduler) is RollingHorizon:
+        return CompiledRollingHorizon(
+            scheduler.effort, statics=scheduler.statics, seed=scheduler.seed
+        )
     return None

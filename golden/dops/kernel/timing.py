@@ -1,5 +1,6 @@
 """The compiled machine behind the interface of the plain one."""
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,6 +14,14 @@ from fanweave.golden.dops.plan import Plan
 from fanweave.golden.dops.platforms import Platform
 
 __all__ = ["CompiledTiming", "device_lists"]
+
+
+#: What a state consists of: rows of tables are valid as far as they are counted.
+_STATE = tuple(
+    name
+    for name in compiled.Machine._fields
+    if name not in ("limit", "layouts", "messages", "reads", "since", "journal")
+)
 
 
 class CompiledTiming:
@@ -71,9 +80,12 @@ class CompiledTiming:
             waiting=np.zeros(operators, np.int64),
             copies=np.zeros(operators, np.int64),
             peak=np.zeros(devices, np.int64),
-            counts=np.zeros(3, np.int64),
+            counts=np.zeros(4, np.int64),
             messages=np.zeros((messages, 6), np.int64),
             reads=np.zeros((operators, 4), np.int64),
+            since=np.zeros(devices, np.int64),
+            # Each operator uses or loads one weight; what is dropped was there or was loaded.
+            journal=np.zeros((2 * operators + devices * weights, 4), np.int64),
         )
 
     def begin(self, costs: StepCosts, *, spill_everything: bool = False) -> None:
@@ -139,6 +151,16 @@ class CompiledTiming:
         """How often each weight was loaded onto each device."""
         return self.machine.loads
 
+    def snapshot(self) -> object:
+        """The state, for `restore`."""
+        return {name: getattr(self.machine, name).copy() for name in _STATE}
+
+    def restore(self, state: object) -> None:
+        """Go back to a state of the same pass."""
+        assert isinstance(state, dict)
+        for name, saved in state.items():
+            getattr(self.machine, name)[...] = saved
+
     def log(self) -> PassLog:
         """What happened in the pass; valid until the next one begins."""
         state = self.machine
@@ -155,5 +177,7 @@ class CompiledTiming:
 
 def device_lists(devices: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
     """Lay lists of devices out as arrays."""
-    starts = np.cumsum([0, *(len(items) for items in devices)], dtype=np.int64)
-    return starts, np.array([d for items in devices for d in items], np.int64)
+    starts = np.zeros(len(devices) + 1, np.int64)
+    np.cumsum(np.fromiter(map(len, devices), np.int64, len(devices)), out=starts[1:])
+    flat = itertools.chain.from_iterable(devices)
+    return starts, np.fromiter(flat, np.int64, int(starts[-1]))

@@ -28,6 +28,7 @@ class Machine(Protocol):
     flat: FlatGraph
     platform: Platform
     layouts: Sequence[int]
+    costs: StepCosts
 
     @property
     def available(self) -> list[int]:
@@ -65,6 +66,14 @@ class Machine(Protocol):
 
     def replay(self, plan: Plan) -> None:
         """Commit a plan again."""
+        ...
+
+    def snapshot(self) -> object:
+        """The state, for `restore`."""
+        ...
+
+    def restore(self, state: object) -> None:
+        """Go back to a state of the same pass."""
         ...
 
     def makespan(self) -> int:
@@ -117,6 +126,16 @@ class Scheduler(ABC):
 
     def start(self, flat: FlatGraph, platform: Platform) -> None:  # noqa: B027 - may do nothing
         """Forget what was learnt in an earlier run."""
+
+    def rehearse(self, total: "Callable[[Scheduler], int]") -> "Scheduler":
+        """The scheduler that a run is left to, itself mostly.
+
+        Parameters
+        ----------
+        total : callable
+            When the whole run would end with a scheduler, picoseconds.
+        """
+        return self
 
     @abstractmethod
     def place(self, work: Pass) -> Plan:
