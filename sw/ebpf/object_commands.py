@@ -29,7 +29,7 @@ def build(
     """
     from fanweave.sw.ebpf.object.compiler import compile_c
 
-    target = source.with_suffix(".o") if output is None else output
+    target = source.parent / f"{source.stem}.o" if output is None else output
     if target.resolve() == source.resolve():
         raise InputError(f"{source} is both source and object file; name another one with -o")
     compiled = compile_c(source, cpu=cpu, include=include, define=define)

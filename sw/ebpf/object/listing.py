@@ -104,5 +104,6 @@ def fault_text(loaded: ObjectFile, program: ObjectProgram, result: RunResult) ->
             place += f" ({line}: {line.text})"
     text = f"{place}: {result.fault.name.lower().replace('_', ' ')}"
     if result.instructions is not None:
-        text += f" after {result.instructions} instruction{'s'[: result.instructions != 1]}"
+        many = "" if result.instructions == 1 else "s"
+        text += f" after {result.instructions} instruction{many}"
     return text
