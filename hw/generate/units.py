@@ -5,10 +5,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from fanweave.golden.cxl import config as cxl_config
 from fanweave.golden.ebpf import config as ebpf_config
 from fanweave.golden.errors import InputError
 from fanweave.golden.isa import ebpf_registers
 from fanweave.golden.isa import ventaglio as ventaglio_isa
+from fanweave.golden.isa.cxl_event import VerdictAction
+from fanweave.golden.isa.cxl_switch import SwitchError
 from fanweave.golden.isa.ebpf_engine import DESCRIPTOR, MapCommand
 from fanweave.golden.isa.ebpf_loader import LoadFault
 from fanweave.golden.isa.ebpf_machine import FaultCause
@@ -212,8 +215,46 @@ _EBPF = Unit(
     layouts=(Layout(title="Descriptor of a map (`descriptor`)", fields=DESCRIPTOR),),
 )
 
+
+def _plain_switch(config: cxl_config.SwitchConfig) -> Any:
+    from fanweave.hw.cxl.switch import Switch
+
+    return Switch(config=config)
+
+
+def _switch_summary(config: cxl_config.SwitchConfig) -> dict[str, str]:
+    return {
+        "hosts": str(config.upstream),
+        "devices": str(config.downstream),
+        "credits": str(config.credits),
+        "tag slots": str(config.slots),
+        "rules": str(config.rules),
+    }
+
+
+_SWITCH = Unit(
+    name="switch",
+    description="CXL.mem switch at message level, with a hook for a policy engine",
+    presets=cxl_config.PRESETS,
+    summary=_switch_summary,
+    tops={
+        "plain": Top(
+            module="cxl_switch",
+            clock="clk",
+            reset=Reset(port="rst", active_low=False),
+            description="Streams of messages with credits; register writes on a stream.",
+            build=_plain_switch,
+        ),
+    },
+    registers=cxl_config.PRESETS["default"].registers,
+    codes=(
+        Code(title="Error causes (`error.cause`)", values=SwitchError),
+        Code(title="Actions of verdicts (`verdicts.r0`)", values=VerdictAction),
+    ),
+)
+
 #: Units by name.
-UNITS: Mapping[str, Unit] = {unit.name: unit for unit in (_VENTAGLIO, _EBPF)}
+UNITS: Mapping[str, Unit] = {unit.name: unit for unit in (_VENTAGLIO, _EBPF, _SWITCH)}
 
 
 def find_unit(name: str) -> Unit:

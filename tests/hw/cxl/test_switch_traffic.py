@@ -4,6 +4,7 @@ import pytest
 from harness import Harness
 
 from fanweave.golden.cxl.config import PRESETS, SwitchConfig
+from fanweave.golden.cxl.latency import ANSWER_CYCLES, REQUEST_CYCLES
 from fanweave.golden.cxl.tables import range_writes
 
 PAGE = 4096
@@ -87,10 +88,10 @@ def test_a_device_that_says_nothing_costs_only_its_own_requests():
     assert traffic.count["lost"] > 20
 
 
-@pytest.mark.parametrize("reads", [1.0])
-def test_balanced_random_traffic_keeps_every_host_port_busy(reads):
+@pytest.mark.parametrize(("reads", "channel"), [(1.0, 0), (0.0, 1)])
+def test_balanced_random_traffic_keeps_every_host_port_busy(reads, channel):
     """A message a cycle on each host's request channel, of which at least 95% are reached."""
-    config = SwitchConfig(slots=64)
+    cycles = 400
 
     class Flood(Traffic):
         def turn(self):
@@ -98,14 +99,41 @@ def test_balanced_random_traffic_keeps_every_host_port_busy(reads):
                 return
             if not hasattr(self, "begin"):
                 self.begin = self.cycle
-            for host in range(config.upstream):
-                while len(self.outbox["host", host, 0]) < 4:
+            for host in range(self.config.upstream):
+                while len(self.outbox["host", host, channel]) < 4:
                     self.new_request(host, self.lines[: 2 * LINES], tags=4096, reads=reads)
 
         def done(self):
-            return hasattr(self, "begin") and self.cycle >= self.begin + 500
+            return hasattr(self, "begin") and self.cycle >= self.begin + cycles
 
-    flood = Flood(config, requests=0, seed=7)
+    flood = Flood(SwitchConfig(), requests=0, seed=7)
     flood.run(800)
-    share = flood.count["delivered"] / (config.upstream * 500)
+    share = flood.count["delivered"] / (flood.config.upstream * cycles)
+    print(f"messages a cycle and host port: {share:.3f}")
     assert share >= 0.95
+
+
+def test_the_latency_of_an_idle_switch_is_what_the_model_says():
+    class Single(Traffic):
+        def on_request(self, host, came):
+            super().on_request(host, came)
+            self.taken = self.cycle
+
+        def at_device(self, port, came):
+            super().at_device(port, came)
+            self.down = self.cycle - self.taken
+
+        def on_answer(self, port, came):
+            super().on_answer(port, came)
+            self.taken = self.cycle
+
+        def at_host(self, host, came):
+            super().at_host(host, came)
+            self.up = self.cycle - self.taken
+
+    single = Single(PRESETS["tiny"], requests=0, device_delay=(5, 5))
+    single.turn = lambda: single.new_request(0, [LINES], reads=0.0) if single.cycle == 60 else None
+    single.done = lambda: hasattr(single, "up")
+    single.run(200)
+    print(f"cycles: {single.down} to the device, {single.up} back")
+    assert (single.down, single.up) == (REQUEST_CYCLES, ANSWER_CYCLES)
