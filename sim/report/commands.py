@@ -22,6 +22,7 @@ __all__ = ["BENCHES", "bench"]
 #: one with parts takes ``part``, one with values to compare with takes ``reference`` as well.
 BENCHES = {
     "dops": "fanweave.sim.benches.dops.bench:rows",
+    "dops-optimum": "fanweave.sim.benches.dops_optimum:rows",
     "ebpf": "fanweave.sim.benches.ebpf.bench:rows",
     "fp": "fanweave.sim.benches.fp.campaign:rows",
     "serving": "fanweave.sim.benches.serving:rows",
