@@ -1,3 +1,4 @@
+# amaranth: UnusedElaboratable=no
 """Every size at every offset, for threads that must not see one another."""
 
 import random

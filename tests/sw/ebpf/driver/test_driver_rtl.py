@@ -14,11 +14,11 @@ from fanweave.sim.benches.ebpf.host_bench import play_host
 from fanweave.sw.ebpf.driver import EngineDriver
 
 
-def play(scenario, config):
+def play(scenario, config, stall=0):
     async def run(bench):
         await scenario(bench, await EngineDriver.identify(bench))
 
-    play_host(run, config)
+    play_host(run, config, stall=stall)
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -33,7 +33,7 @@ def test_maps_of_every_type_are_those_of_golden(tiny, specs, scenario, seed):
                     await plays.step(number)
         await plays.compare()
 
-    play(run, tiny)
+    play(run, tiny, stall=100 * seed)
 
 
 class RingProgram:

@@ -19,11 +19,12 @@ def result(loaded, context=b"", section=None):
 
 
 SECTIONS = """
+__noinline __u64 before(__u64 x) { barrier_var(x); return x + 1000; }
 __noinline __u64 in_text(__u64 x) { barrier_var(x); return 3 * x; }
 static __noinline SEC("library") __u64 elsewhere(__u64 x) { barrier_var(x); return in_text(x) + 1; }
 SEC("event") __u64 program(__u8 *context)
 {
-    return elsewhere(context[0]) + 100 * in_text(context[1]);
+    return elsewhere(context[0]) + 100 * in_text(context[1]) + before(0);
 }
 """.replace("barrier_var(x)", 'asm volatile("" : "+r"(x))')
 
@@ -35,10 +36,11 @@ def test_calls_between_sections(load):
         ("program", "event"),
         ("elsewhere", "library"),
         ("in_text", ".text"),
+        ("before", ".text"),
     ]
     ends = [f.start + f.slots for f in program.functions]
     assert ends == [*[f.start for f in program.functions[1:]], len(program.program.slots)]
-    assert result(loaded, bytes((5, 2))).r0 == 16 + 600
+    assert result(loaded, bytes((5, 2))).r0 == 16 + 600 + 1000
 
 
 def test_functions_are_there_once_a_program(sample):
@@ -77,6 +79,17 @@ def test_lines_come_from_the_source(load):
     texts = {program.line_at(f.start).text for f in program.functions}
     assert any("3 * x" in text or "asm volatile" in text for text in texts)
     assert {line.file.rpartition("/")[2] for line in program.lines.values()} == {"program.c"}
+
+
+def test_line_0_is_none(load, build, patch):
+    text = 'SEC("event") __u64 program(__u8 *context) { return context[0]; }'
+    assert 0 in load(text).programs[0].lines
+    data = build(text)
+    section = read_elf(data, "file").find(".BTF.ext")
+    words = [int.from_bytes(section.data[at : at + 4], "little") for at in (4, 16)]
+    # Behind the length of a record and the header of the section, the record's last word.
+    place = section.offset + sum(words) + 4 + 8 + 12
+    assert 0 not in load_object(patch(data, place, 4, 0), "program.o").programs[0].lines
 
 
 def test_no_program_outside_of_text_means_that_text_holds_them(load):

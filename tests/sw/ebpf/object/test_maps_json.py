@@ -106,6 +106,7 @@ def entry(name, **fields):
         ({"hash": {"type": "NONE"}}, "m, map 'hash': type 'NONE'; choose one of HASH, ARRAY"),
         ({"hash": {"key_size": 4}}, "m, map 'hash': key_size = 4; it is 2"),
         (entry("hash", key="00", value="000000"), "entry 0: key has 1 bytes; it must have 2"),
+        (entry("hash", key="000000", value="00"), "entry 0: key has 3 bytes; it must have 2"),
         (entry("hash", key="0000", value="00"), "entry 0: value has 1 bytes; it must have 3"),
         (entry("hash", key="zz", value="00"), 'entry 0: key "zz" is not hexadecimal; expected a s'),
         (
