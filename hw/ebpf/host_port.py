@@ -189,7 +189,6 @@ class HostPort(wiring.Component):
             descriptor.key_bytes > self.config.key_bytes
         )
         reasons = {
-            "program_high": programs.word_waits,
             "commit": programs.commit_busy,
             "release": programs.release_busy,
             "bind": programs.bind_busy,
@@ -205,10 +204,13 @@ class HostPort(wiring.Component):
         for name, reason in reasons.items():
             with m.If(self._at(name)):
                 m.d.comb += self._axi.refused.eq(reason)
-        with m.If(self._at("operation")):
-            m.d.comb += self._axi.writes.ready.eq(maps.ready)
+        # These wait for streams that are ready always.
+        with m.If(self._at("program_high")):
+            m.d.comb += self._axi.writes.ready.eq(~programs.word_waits)
         with m.If(self._at("descriptor_map") & ~no_map):
             m.d.comb += self._axi.writes.ready.eq(self.descriptors.ready)
+        with m.If(self._at("operation")):
+            m.d.comb += self._axi.writes.ready.eq(maps.ready)
         self._no_map = no_map
 
     # What the registers do

@@ -13,6 +13,16 @@ __all__ = ["HostBench", "play_host"]
 _PATIENCE = 50
 _OKAY = 0
 _ALL_STROBES = 0xF
+#: Streams that leave the port.
+_STREAMS = (
+    "program_write",
+    "commit",
+    "release",
+    "bind",
+    "descriptors",
+    "operations",
+    "accesses",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,8 +109,9 @@ def play_host(
     scenario: Callable[[HostBench], Awaitable[None]],
     config: EbpfConfig,
     *others: Callable[[HostBench], Awaitable[None]],
+    stall: int = 0,
 ) -> None:
-    """Run a scenario to its end, and others beside it for as long.
+    """Run a scenario to its end, and others beside it for as long; watches all of its streams.
 
     Parameters
     ----------
@@ -110,37 +121,63 @@ def play_host(
         The engine.
     others : coroutine functions of a HostBench
         Anything else, such as what programs do.
+    stall : int
+        Chance in 1/256 that a stream of the port is held back in a cycle.
+
+    Raises
+    ------
+    FaultError
+        If the port breaks the protocol of a stream.
     """
     # Only now: describing hardware is slow to import.
     from amaranth.hdl import Module
     from amaranth.sim import Simulator
 
     top = Module()
-    port, maps, store = _build(top, config)
+    port, maps, store = _build(top, config, stall)
+    checkers = _watch(top, port)
     simulator = Simulator(top)
     simulator.add_clock(1e-6)
     for number, function in enumerate((scenario, *others)):
 
-        async def testbench(ctx: Any, function: Any = function) -> None:
+        async def testbench(ctx: Any, function: Any = function, number: int = number) -> None:
             await function(HostBench(ctx=ctx, port=port, maps=maps, store=store))
+            if number == 0:
+                for name, checker in checkers.items():
+                    if ctx.get(checker.violation):
+                        raise FaultError(f"{name}: {ctx.get(checker.cause).name}")
 
         simulator.add_testbench(testbench, background=number > 0)
     simulator.run()
 
 
-def _build(m: Any, config: EbpfConfig) -> tuple[Any, Any, Any]:
+def _watch(m: Any, port: Any) -> dict[str, Any]:
+    """A checker for each stream that leaves the port."""
+    from fanweave.hw.stream.checker import StreamChecker
+
+    checkers = {}
+    for name in _STREAMS:
+        watched = getattr(port, name)
+        checkers[name] = checker = StreamChecker(shape=watched.payload.shape())
+        m.submodules[f"{name}_checker"] = checker
+        checker.watch(m, watched)
+    return checkers
+
+
+def _build(m: Any, config: EbpfConfig, stall: int) -> tuple[Any, Any, Any]:
     from amaranth.lib import wiring
 
     from fanweave.hw.ebpf.host_port import HostPort
     from fanweave.hw.ebpf.maps.map_unit import MapUnit
     from fanweave.hw.ebpf.program_store import ProgramStore
+    from fanweave.hw.stream.stall import StallInjector
 
     m.submodules.port = port = HostPort(config=config)
     m.submodules.maps = maps = MapUnit(config=config, sources=2, accessors=2, hosts=1)
     m.submodules.store = store = ProgramStore(
         slots=config.slots, images=config.images, programs=config.programs, maps=config.maps
     )
-    for outer, inner in (
+    streams = (
         (port.program_write, store.write),
         (port.commit, store.commit),
         (store.committed, port.committed),
@@ -151,8 +188,13 @@ def _build(m: Any, config: EbpfConfig) -> tuple[Any, Any, Any]:
         (maps.results[1], port.results),
         (port.accesses, maps.accesses[1]),
         (maps.access_results[1], port.access_results),
-    ):
-        wiring.connect(m, outer, inner)
+    )
+    for number, (source, sink) in enumerate(streams):
+        between = StallInjector(shape=source.payload.shape(), seed=number + 1)
+        m.submodules[f"stall_{number}"] = between
+        wiring.connect(m, source, between.i)
+        wiring.connect(m, between.o, sink)
+        m.d.comb += between.probability.eq(stall)
     m.d.comb += [
         *(
             getattr(port, name).eq(getattr(store, name))
