@@ -147,7 +147,9 @@ class RollingHorizon(Scheduler):
             # After the best plan some others get a turn: they may lie in another valley.
             turn = 0 < number < min(len(starts), sweeps - 1)
             first = starts[number][2] if turn else best
-            settings = (effort.window, effort.stride, effort.ahead, trials, effort.heat)
+            # Every other sweep is hotter: it leaves valleys, the next one settles.
+            heat = effort.heat * (10 if number % 2 else 1)
+            settings = (effort.window, effort.stride, effort.ahead, trials, heat)
             found = self._sweep(work, first, self._twin, settings, state)
             if found is not None and machine.makespan() < best_end:
                 best, best_end, improved = found, machine.makespan(), True
