@@ -17,6 +17,7 @@ SOAKS = {
     "ebpf": "fanweave.sim.benches.ebpf.lockstep:play",
     "ebpf-linux": "fanweave.sim.benches.ebpf.linux:play",
     "ebpf-loader": "fanweave.sw.ebpf.object.fuzz:play",
+    "ebpf-maps": "fanweave.sim.benches.ebpf.map_lockstep:play",
     "ventaglio": "fanweave.sim.benches.ventaglio.soak:play",
 }
 

@@ -10,14 +10,14 @@ from fanweave.golden.ebpf.event import Outcome
 from fanweave.golden.ebpf.machine import Machine
 from fanweave.golden.ebpf.maps import create_map
 from fanweave.golden.ebpf.program import Program
-from fanweave.golden.errors import FaultError
+from fanweave.golden.errors import FaultError, InputError
 from fanweave.golden.isa.ebpf_machine import FaultCause
 from fanweave.sim.benches.ebpf.engine_design import SERVER_CONFIG
 from fanweave.sim.benches.ebpf.engine_server import EngineServer
 from fanweave.sim.benches.ebpf.random_map_programs import CONTEXT_BYTES, MAPS, random_map_program
 from fanweave.sw.ebpf.driver import EngineDriver, over, run_now
 
-__all__ = ["MapLockstep", "play_seeds"]
+__all__ = ["MapLockstep", "play", "play_seeds"]
 
 _TABLE = 8  # number of the map of programs
 #: Programs that tail calls go on in, and what the table names: the last one is bound to nothing.
@@ -25,6 +25,8 @@ _TARGETS = {0: 10_000, 1: 10_001}
 _NAMED = (0, 1, 7)
 _PROGRAM = 2
 _BUDGET = 2000
+#: Programs of a round.
+_ROUND = 500
 
 
 @dataclass
@@ -157,6 +159,32 @@ def play_seeds(seeds: Iterable[int], config: EbpfConfig = SERVER_CONFIG) -> Tall
                 raise FaultError(f"seeds {first} to {seed}: {error}") from error
         pair.compare_maps()
         return pair.tally
+
+
+def play(seed: int, config: str | None = None) -> str:
+    """Play a round of the soak: programs on one engine, one after the other.
+
+    Parameters
+    ----------
+    seed : int
+        Decides everything; seeds of programs do not meet those of other rounds.
+    config : str, optional
+        Nothing else than ``server``.
+
+    Raises
+    ------
+    FaultError
+        If something differs.
+    InputError
+        If another configuration is asked for.
+    """
+    if config not in (None, "server"):
+        raise InputError(f"soak ebpf-maps knows configuration 'server' and not {config!r}")
+    tally = play_seeds(range(seed * _ROUND, (seed + 1) * _ROUND))
+    ended = ", ".join(f"{cause.name} {count}" for cause, count in sorted(tally.causes.items()))
+    return (
+        f"{tally.programs} programs, {tally.instructions} instructions; events ended with {ended}"
+    )
 
 
 def _result(outcome: Outcome) -> int:
