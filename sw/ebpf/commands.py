@@ -59,9 +59,17 @@ def asm(file: str, syntax: str, as_hex: bool, output: str | None) -> None:
 @click.option("--hex", "is_hex", is_flag=True, help="FILE holds hexadecimal text.")
 def disasm(file: str, syntax: str, is_hex: bool) -> None:
     """Disassemble FILE, raw instructions or hexadecimal text."""
+    from fanweave.golden.errors import InputError
     from fanweave.golden.isa.ebpf import decode_program
     from fanweave.sw.ebpf.assembler import disassemble
+    from fanweave.sw.ebpf.object.loader import is_object
 
     code = read_code(file, is_hex)
-    for line in disassemble(decode_program(code), syntax=syntax):
+    if is_object(code):
+        raise InputError(f"{file} is an object file; `fanweave ebpf dump {file}` shows its code")
+    try:
+        instructions = decode_program(code)
+    except InputError as error:
+        raise InputError(f"{file}: {error}") from None
+    for line in disassemble(instructions, syntax=syntax):
         click.echo(line)

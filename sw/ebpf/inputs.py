@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 __all__ = ["hexadecimal", "object_of", "read_code", "read_text", "write_output"]
 
 _STANDARD = "-"
+#: Larger than any program, and than any map's contents as JSON.
+_MOST_BYTES = 1 << 26
 
 
 def read_text(file: str) -> str:
@@ -21,14 +23,26 @@ def read_text(file: str) -> str:
     Raises
     ------
     InputError
-        If it cannot be read.
+        If it cannot be read, is no text, or is too large.
     """
     try:
-        return sys.stdin.read() if file == _STANDARD else Path(file).read_text()
-    except OSError as error:
-        raise InputError(f"{file} cannot be read: {error.strerror}") from None
+        return _read(file).decode().replace("\r\n", "\n")
     except UnicodeDecodeError:
         raise InputError(f"{file} is no text; instructions as they are need no --hex") from None
+
+
+def _read(file: str) -> bytes:
+    try:
+        if file == _STANDARD:
+            data = sys.stdin.buffer.read(_MOST_BYTES + 1)
+        else:
+            with open(file, "rb") as stream:
+                data = stream.read(_MOST_BYTES + 1)
+    except OSError as error:
+        raise InputError(f"{file} cannot be read: {error.strerror}") from None
+    if len(data) > _MOST_BYTES:
+        raise InputError(f"{file} has more than {_MOST_BYTES} bytes; no program or map needs them")
+    return data
 
 
 def read_code(file: str, is_hex: bool) -> bytes:
@@ -44,14 +58,9 @@ def read_code(file: str, is_hex: bool) -> bytes:
     Raises
     ------
     InputError
-        If it cannot be read, or is not hexadecimal.
+        If it cannot be read, is too large, or is not hexadecimal.
     """
-    if is_hex:
-        return hexadecimal(read_text(file), file)
-    try:
-        return sys.stdin.buffer.read() if file == _STANDARD else Path(file).read_bytes()
-    except OSError as error:
-        raise InputError(f"{file} cannot be read: {error.strerror}") from None
+    return hexadecimal(read_text(file), file) if is_hex else _read(file)
 
 
 def object_of(data: bytes, file: str, maps: str | None, maps_name: str | None) -> "ObjectFile":

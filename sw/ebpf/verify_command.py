@@ -98,10 +98,16 @@ def _decide(
     loaded: "ObjectFile", program: "ObjectProgram", rule: "ContextRule", budget: int
 ) -> "tuple[Report | None, InputError | None]":
     from fanweave.sw.ebpf.object.verification import check_object, verify_program
+    from fanweave.sw.ebpf.verifier import Rule, VerificationError
 
     try:
         check_object(loaded, program)
         return verify_program(loaded, program, context=rule, budget=budget), None
+    except VerificationError as refusal:
+        if refusal.rule is not Rule.CONTEXT_BOUNDS or rule.least == rule.most:
+            return None, refusal
+        mend = "--context-bytes says how long it is"
+        return None, VerificationError(f"{refusal}; {mend}", refusal.rule, refusal.slot)
     except InputError as refusal:
         return None, refusal
 

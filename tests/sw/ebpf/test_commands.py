@@ -71,6 +71,8 @@ def test_a_fault_names_its_place_and_cause(program, reference):
         (("verify", "--hex", "-"), "b7" + 14 * "0", "-: control can run off the end"),
         (("run", "--hex", "-", "--mem", "xy"), "95" + 14 * "0", "--mem: not hexadecimal"),
         (("run", "nothing.bin"), None, "nothing.bin cannot be read"),
+        (("disasm", "-"), "ff", "-: the program has 2 bytes; it must be a multiple of 8"),
+        (("disasm", "-"), "\x7fELF", "- is an object file; `fanweave ebpf dump -` shows its code"),
         (("asm", "-"), "nonsense", "-, line 1: 'nonsense' is no instruction"),
         (("asm", "-", "-o", "no/such/file"), "exit", "output no/such/file cannot be written"),
     ],
@@ -80,3 +82,19 @@ def test_bad_input_is_refused(arguments, given, message, tmp_path, monkeypatch):
     result = call(*arguments, given=given)
     assert isinstance(result.exception, InputError)
     assert message in str(result.exception)
+
+
+@pytest.mark.parametrize("command", ["run", "verify", "disasm", "asm"])
+def test_inputs_without_end_are_refused(command, tmp_path):
+    file = tmp_path / "huge"
+    with file.open("wb") as stream:
+        stream.truncate(1 << 40)
+    result = call(command, str(file))
+    assert isinstance(result.exception, InputError)
+    assert "has more than 67108864 bytes" in str(result.exception)
+
+
+def test_lines_of_other_systems(tmp_path):
+    file = tmp_path / "program.s"
+    file.write_bytes(LINES.replace("\n", "\r\n").encode())
+    assert call("asm", "--hex", str(file)).output == call("asm", "--hex", "-", given=LINES).output

@@ -78,8 +78,12 @@ def test_a_length_that_nobody_knows():
     text = hexadecimal("r0 = 0\nif r2 < 4 goto +1\nr0 = *(u32 *)(r1 + 0)\nexit")
     assert call("--hex", "-", given=text).exit_code == 0
     text = hexadecimal("r0 = *(u32 *)(r1 + 0)\nexit")
-    assert isinstance(call("--hex", "-", given=text).exception, VerificationError)
+    refused = call("--hex", "-", given=text).exception
+    assert isinstance(refused, VerificationError)
+    assert str(refused).endswith("; --context-bytes says how long it is")
     assert call("--hex", "-", "--context-bytes", "4", given=text).exit_code == 0
+    short = call("--hex", "-", "--context-bytes", "3", given=text).exception
+    assert "--context-bytes" not in str(short)
 
 
 def test_json(build, tmp_path):
