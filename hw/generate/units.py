@@ -177,22 +177,24 @@ _VENTAGLIO = Unit(
 
 
 def _plain_ebpf(config: ebpf_config.EbpfConfig) -> Any:
-    from fanweave.hw.ebpf.core import Core
+    from fanweave.hw.ebpf.policy_engine import PolicyEngine
 
-    return Core(config=config)
+    return PolicyEngine(config=config)
 
 
 def _ebpf_summary(config: ebpf_config.EbpfConfig) -> dict[str, str]:
     return {
+        "engines": str(config.engines),
         "threads": str(config.threads),
         "program slots": str(config.slots),
-        "context bytes": str(config.context_bytes),
+        "maps": str(config.maps),
+        "value bytes": str(config.value_bytes),
     }
 
 
 _EBPF = Unit(
     name="ebpf",
-    description="core that executes eBPF programs on events, without maps and helpers yet",
+    description="policy engine that executes eBPF programs and their maps on events",
     presets=ebpf_config.PRESETS,
     summary=_ebpf_summary,
     tops={
@@ -200,7 +202,7 @@ _EBPF = Unit(
             module="ebpf",
             clock="clk",
             reset=Reset(port="rst", active_low=False),
-            description="Streams with payload, valid and ready for events, verdicts and program.",
+            description="Streams of events and verdicts; AXI4-Lite for programs and maps.",
             build=_plain_ebpf,
         ),
     },
