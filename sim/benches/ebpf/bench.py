@@ -10,6 +10,7 @@ from fanweave.golden.errors import FaultError
 from fanweave.golden.isa.ebpf_machine import FaultCause
 from fanweave.sim.benches.ebpf.core_run import play
 from fanweave.sim.benches.ebpf.map_programs import MAP_PROGRAMS, map_of
+from fanweave.sim.benches.ebpf.rtl_rows import classic_rows, map_rows
 from fanweave.sim.report.bench_rows import BenchRow
 from fanweave.sw.ebpf import assemble
 
@@ -139,7 +140,7 @@ def rows(quick: bool, seed: int) -> list[BenchRow]:
         )
         for name, text, maps in programs
     ]
-    return measured + _core_rows()
+    return measured + _core_rows() + map_rows() + classic_rows()
 
 
 def _core_rows() -> list[BenchRow]:
