@@ -1,6 +1,7 @@
 """``fanweave ebpf run``: a program on one of the engines."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import click
 
@@ -33,6 +34,7 @@ __all__ = ["run"]
 )
 @click.option("--reference", is_flag=True, help="Interpret and do not translate.")
 @click.option("--trace", is_flag=True, help="Show each instruction on standard error.")
+@click.option("--waves", metavar="VCD", help="Write a waveform; engine rtl.")
 @click.option(
     "--verify/--no-verify",
     "verify",
@@ -50,6 +52,7 @@ def run(
     budget: int,
     reference: bool,
     trace: bool,
+    waves: str | None,
     verify: bool | None,
 ) -> None:
     """Run FILE, an object file or raw instructions, and print r0 in hexadecimal.
@@ -57,7 +60,7 @@ def run(
     Exit status 1 if the program faults, 2 if it is refused.
     """
     from fanweave.sw.ebpf.jobs import Job, prepare
-    from fanweave.sw.ebpf.object.engines import find_engine
+    from fanweave.sw.ebpf.object.engines import ENGINES_WITH_WAVES, find_engine
     from fanweave.sw.ebpf.object.listing import fault_text, tracer
     from fanweave.sw.ebpf.object.maps_json import maps_to_json
 
@@ -79,6 +82,13 @@ def run(
     )
     if trace:
         request = replace(request, trace=tracer(request.loaded))
+    if waves is not None:
+        if engine not in ENGINES_WITH_WAVES:
+            raise InputError(
+                f"engine {engine} has no waveform; --waves goes with --engine "
+                f"{', '.join(sorted(ENGINES_WITH_WAVES))}"
+            )
+        request = replace(request, waves=Path(waves))
     result = play(request)
     if maps_out is not None:
         write_output(maps_out, maps_to_json(request.loaded, result.contents).encode())

@@ -1,6 +1,6 @@
 """The map unit: every operation on the maps of all engines, and every access to their values."""
 
-from amaranth import Array, Module, Mux, Signal, Value
+from amaranth import Array, Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -230,6 +230,9 @@ class MapUnit(wiring.Component):
                 with m.If(answers & Array(r.ready for r in self.results)[work.found.source]):
                     m.d.sync += self._claimed.eq(0)
                     m.next = "IDLE"
+        # For waveforms: the command that has the unit, under a bit that says whether one has.
+        working = Signal(5)
+        m.d.comb += working.eq(Mux(self._claimed, Cat(work.op.command, 1), 0))
         for number, out in enumerate(self.results):
             m.d.comb += [out.valid.eq(answers & (target == number)), out.payload.eq(result)]
 

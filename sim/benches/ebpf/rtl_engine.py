@@ -9,6 +9,7 @@ from fanweave.golden.errors import InputError
 from fanweave.golden.isa.ebpf_maps import HASHES, QUEUES, MapType
 from fanweave.sim.benches.ebpf.engine_design import SERVER_CONFIG
 from fanweave.sim.benches.ebpf.engine_server import EngineServer
+from fanweave.sim.benches.ebpf.engine_texts import show_texts
 from fanweave.sw.ebpf.driver import EngineDriver, over, run_now
 from fanweave.sw.ebpf.object.contents import Contents, initial_contents, refused_entry
 from fanweave.sw.ebpf.object.engines import RunRequest, RunResult
@@ -35,8 +36,11 @@ def run(request: RunRequest) -> RunResult:
     """
     if request.trace is not None:
         raise InputError("engine rtl shows no instructions; run with --engine golden to trace")
-    loaded = request.loaded
-    server = _server(config_for(loaded, context_bytes=len(request.context)))
+    config = config_for(request.loaded, context_bytes=len(request.context))
+    if request.waves is not None:
+        with EngineServer(config, waves=True) as server:
+            return run_now(_run(server, request))
+    server = _server(config)
     server.reset()
     return run_now(_run(server, request))
 
@@ -92,8 +96,13 @@ async def _run(server: EngineServer, request: RunRequest) -> RunResult:
     for number, each in enumerate(loaded.programs):
         await driver.programs.install(number, each.program)
     number = next(n for n, each in enumerate(loaded.programs) if each is request.program)
+    if request.waves is not None:
+        server.begin_dump(request.waves)
     server.offer(request.context, tag=0, program=number)
     verdict = server.verdict()
+    if request.waves is not None:
+        server.end_dump()
+        show_texts(request.waves, driver, loaded)
     return RunResult(
         r0=verdict.r0,
         context=verdict.context[: len(request.context)],

@@ -37,6 +37,18 @@ class EnginePrograms:
         """Images that are taken."""
         return len(self._extents)
 
+    def extent(self, number: int) -> tuple[int, int]:
+        """First slot and number of slots of what a number stands for.
+
+        Raises
+        ------
+        InputError
+            If it stands for nothing.
+        """
+        if number not in self._bound:
+            raise InputError(f"program {number} is not installed")
+        return self._extents[self._bound[number]]
+
     async def install(self, number: int, program: Program) -> int:
         """Load a program, let a number stand for it, and give up what that stood for before.
 

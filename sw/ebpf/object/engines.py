@@ -7,6 +7,7 @@ An engine is a function from a `RunRequest` to a `RunResult`. It is registered a
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from fanweave.golden.ebpf.interpreter import Trace
 from fanweave.golden.errors import InputError
@@ -14,7 +15,7 @@ from fanweave.golden.isa.ebpf_machine import DEFAULT_BUDGET, FaultCause
 from fanweave.sw.ebpf.object.contents import Contents
 from fanweave.sw.ebpf.object.model import ObjectFile, ObjectProgram
 
-__all__ = ["ENGINES", "Engine", "RunRequest", "RunResult", "find_engine"]
+__all__ = ["ENGINES", "ENGINES_WITH_WAVES", "Engine", "RunRequest", "RunResult", "find_engine"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +38,8 @@ class RunRequest:
         Sees each instruction before it is executed.
     reference : bool
         Interpret, where an engine has a faster way.
+    waves : Path or None
+        Where to write a waveform, if the engine has one.
     """
 
     loaded: ObjectFile
@@ -46,6 +49,7 @@ class RunRequest:
     budget: int = DEFAULT_BUDGET
     trace: Trace | None = None
     reference: bool = False
+    waves: Path | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +88,9 @@ ENGINES: dict[str, str] = {
     "golden": "fanweave.sw.ebpf.object.golden_engine:run",
     "kernel": "fanweave.sw.ebpf.object.linux_engine:run",
 }
+
+#: Those that can write a waveform.
+ENGINES_WITH_WAVES: set[str] = set()
 
 
 def find_engine(name: str) -> Engine:
