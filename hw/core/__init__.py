@@ -1,0 +1,1 @@
+"""The scalar core of the vector cluster: RV32IMAF, in order, with an interface to vector units."""

@@ -1,0 +1,413 @@
+"""Executes instructions in order; behind it, nothing traps any more."""
+
+from amaranth import Module, Mux, Signal, Value
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from fanweave.golden.isa.riscv_csr import Cause, RoundingMode
+from fanweave.hw.core.address_map import can_fetch
+from fanweave.hw.core.alu import Alu, Comparator
+from fanweave.hw.core.atomic import Atomic
+from fanweave.hw.core.csr import CsrFile
+from fanweave.hw.core.float_unit import FloatRequest
+from fanweave.hw.core.issue import Issued, Pending, Write
+from fanweave.hw.core.multiplier import IntegerOperands
+from fanweave.hw.core.offload_port import OffloadPort
+from fanweave.hw.core.operations import AtomicOperation, CsrOperation, SystemOperation, Unit
+from fanweave.hw.core.payloads import Access, Halt, Offload, VectorBusy, Verdict
+from fanweave.hw.core.traps import Traps
+
+__all__ = ["Execute"]
+
+
+class Execute(wiring.Component):
+    """Holds one instruction until it completes, traps, or a unit has taken it.
+
+    What it leaves to units and memory cannot trap: addresses are checked here, an access to a
+    peripheral waits for its response, and an offloaded instruction for its verdict. So traps are
+    precise although results come later.
+
+    Parameters
+    ----------
+    hart : int
+        ``mhartid``.
+
+    Members
+    -------
+    issued : stream in of `Issued`
+    x : Out of `Write`; ahead, begins : Out of `Pending`
+        See `Issue`.
+    redirect : Out(1); target : Out(32); update, taken : Out(1)
+        See `Fetch`; ``update`` is about `pc` and `target`.
+    retired, trapped : Out(1); pc, word : Out(32)
+        What became of the instruction.
+    accesses : stream out of `Access`; held_done, held_error, held_data, idle, stores_idle : In
+        See `LoadStore`.
+    multiplications, divisions : stream out of `IntegerOperands`
+    numbers : stream out of `FloatRequest`; simple, simple_flags, float_busy : In
+        See `FloatUnit`.
+    offloads, verdicts, vector
+        See `OffloadPort` and `VectorBusy`.
+    flags : In(5)
+        Exceptions of results that came later.
+    rounding : Out(3)
+        ``frm``.
+    halt : Out of `Halt`
+    waits_for_memory, waits_for_vector, waits_for_unit : Out(1)
+        Why the instruction stays.
+    """
+
+    def __init__(self, *, hart: int) -> None:
+        self._csrs = CsrFile(hart=hart)
+        #: What CSRs hold, for observers.
+        self.stored, self.status = self._csrs.stored, self._csrs.status
+        super().__init__(
+            {
+                "issued": In(stream.Signature(Issued)),
+                "x": Out(Write),
+                "ahead": Out(Pending),
+                "begins": Out(Pending),
+                "redirect": Out(1),
+                "target": Out(32),
+                "update": Out(1),
+                "taken": Out(1),
+                "retired": Out(1),
+                "trapped": Out(1),
+                "pc": Out(32),
+                "word": Out(32),
+                "accesses": Out(stream.Signature(Access)),
+                "held_done": In(1),
+                "held_error": In(1),
+                "held_data": In(32),
+                "idle": In(1),
+                "stores_idle": In(1),
+                "multiplications": Out(stream.Signature(IntegerOperands)),
+                "divisions": Out(stream.Signature(IntegerOperands)),
+                "numbers": Out(stream.Signature(FloatRequest)),
+                "simple": In(32),
+                "simple_flags": In(5),
+                "float_busy": In(1),
+                "offloads": Out(stream.Signature(Offload)),
+                "verdicts": In(stream.Signature(Verdict)),
+                "vector": In(VectorBusy),
+                "flags": In(5),
+                "rounding": Out(3),
+                "halt": Out(Halt),
+                "waits_for_memory": Out(1),
+                "waits_for_vector": Out(1),
+                "waits_for_unit": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        self._valid, self._held = Signal(name="valid"), Signal(Issued, name="held")
+        self._trap, self._cause = Signal(name="trap"), Signal(4, name="cause")
+        self._trap_value = Signal(32, name="trap_value")
+        #: The instruction has asked for an access, and waits for the response.
+        self._asked = Signal(name="asked")
+        self._done = Signal(name="done")
+        #: No trap is known before units are asked.
+        self._starts = Signal(name="starts")
+        self._alu(m)
+        self._csr(m)
+        self._traps(m)
+        self._memory(m)
+        self._offload(m)
+        self._float(m)
+        self._complete(m)
+        self._results(m)
+        self._leave(m)
+        return m
+
+    def _is(self, unit: Unit) -> Value:
+        return self._held.controls.unit == unit
+
+    def _does(self, operation: SystemOperation) -> Value:
+        return self._is(Unit.SYSTEM) & (self._held.controls.operation == operation)
+
+    def _alu(self, m: Module) -> None:
+        """Integer results, and where a jump leads."""
+        held = self._held
+        controls, pc = held.controls, held.fetched.pc
+        m.submodules.alu = self._arithmetic = alu = Alu()
+        m.submodules.comparator = comparator = Comparator()
+        first = Mux(controls.first_zero, 0, Mux(controls.first_pc, pc, held.rs1))
+        self._taken, self._target = Signal(name="is_taken"), Signal(32, name="jump_target")
+        branch = pc + held.immediate
+        m.d.comb += [
+            alu.operation.eq(controls.operation),
+            alu.a.eq(first),
+            alu.b.eq(Mux(controls.immediate, held.immediate, held.rs2)),
+            comparator.condition.eq(controls.operation),
+            comparator.a.eq(held.rs1),
+            comparator.b.eq(held.rs2),
+            self._taken.eq((self._is(Unit.BRANCH) & comparator.taken) | self._is(Unit.JUMP)),
+            self._target.eq(Mux(self._is(Unit.JUMP), alu.result & 0xFFFFFFFE, branch)),
+        ]
+        for unit, port in (
+            (Unit.MULTIPLY, self.multiplications),
+            (Unit.DIVIDE, self.divisions),
+        ):
+            m.d.comb += [
+                port.valid.eq(self._starts & self._is(unit)),
+                port.payload.operation.eq(controls.operation),
+                port.payload.a.eq(held.rs1),
+                port.payload.b.eq(held.rs2),
+                port.payload.register.eq(held.register),
+            ]
+
+    def _csr(self, m: Module) -> None:
+        held, csrs = self._held, self._csrs
+        m.submodules.csrs = csrs
+        word = held.fetched.word
+        source = word[15:20]
+        m.d.comb += [
+            csrs.address.eq(word[20:32]),
+            csrs.operation.eq(held.controls.operation),
+            csrs.operand.eq(Mux(word[14], source, held.rs1)),
+            csrs.writes.eq((held.controls.operation == CsrOperation.CSRRW) | source.any()),
+            self.rounding.eq(csrs.rounding),
+        ]
+
+    def _traps(self, m: Module) -> None:
+        held, csrs = self._held, self._csrs
+        m.submodules.traps = self._early = early = Traps()
+        rm = held.fetched.word[12:15]
+        self._mode, self._address = Signal(3, name="mode"), Signal(32, name="address")
+        m.d.comb += [
+            self._mode.eq(Mux(rm == RoundingMode.DYN, csrs.rounding, rm)),
+            self._address.eq(held.rs1 + held.immediate),
+            early.instruction.eq(held),
+            early.mode.eq(self._mode),
+            early.csr_legal.eq(csrs.legal),
+            early.float_off.eq(csrs.float_off),
+            early.vector_off.eq(csrs.vector_off),
+            early.address.eq(self._address),
+            early.jumps.eq(self._taken),
+            early.target.eq(self._target),
+            self._starts.eq(self._valid & ~early.trap),
+        ]
+
+    def _memory(self, m: Module) -> None:
+        """Loads, stores and atomic instructions; those of peripherals wait for the response."""
+        held, access = self._held, self.accesses.payload
+        controls = held.controls
+        m.submodules.atomic = self._atomic = atomic = Atomic()
+        # Accesses of the vector unit before it come first.
+        free = ~self.vector.stores & ~(controls.writes_memory & self.vector.loads)
+        plain = self._is(Unit.LOAD) | self._is(Unit.STORE)
+        m.d.comb += [
+            atomic.active.eq(self._starts & self._is(Unit.ATOMIC) & free),
+            atomic.operation.eq(controls.operation),
+            atomic.address.eq(self._address),
+            atomic.operand.eq(held.rs2),
+            atomic.response.eq(self.held_done),
+            atomic.error.eq(self.held_error),
+            atomic.word.eq(self.held_data),
+            atomic.forget.eq(self.trapped | self._csrs.ret),
+            atomic.accesses.ready.eq(self.accesses.ready),
+        ]
+        with m.If(self._is(Unit.ATOMIC)):
+            m.d.comb += [
+                self.accesses.valid.eq(atomic.accesses.valid),
+                access.eq(atomic.accesses.payload),
+            ]
+        with m.Else():
+            m.d.comb += [
+                self.accesses.valid.eq(self._starts & plain & free & ~self._asked),
+                access.address.eq(self._address),
+                access.write.eq(self._is(Unit.STORE)),
+                access.size.eq(controls.operation[:2]),
+                access.extends_zero.eq(controls.operation[2]),
+                access.floating.eq(controls.writes_f),
+                access.register.eq(held.fetched.word[7:12]),
+                access.held.eq(self._early.peripheral),
+                access.data.eq(Mux(controls.floating, held.fs2, held.rs2)),
+            ]
+        with m.If(self._done):
+            m.d.sync += self._asked.eq(0)
+        with m.Elif(self.accesses.valid & self.accesses.ready & plain):
+            m.d.sync += self._asked.eq(1)
+
+    def _offload(self, m: Module) -> None:
+        held, controls = self._held, self._held.controls
+        m.submodules.offload = self._port = port = OffloadPort()
+        wiring.connect(m, port.offloads, wiring.flipped(self.offloads))
+        wiring.connect(m, wiring.flipped(self.verdicts), port.verdicts)
+        self._offloaded = Signal(name="offloaded")
+        free = Mux(controls.writes_memory, self.idle, ~controls.reads_memory | self.stores_idle)
+        m.d.comb += [
+            self._offloaded.eq(
+                self._is(Unit.OFFLOAD) | (self._is(Unit.CSR) & self._csrs.of_vector)
+            ),
+            port.active.eq(self._starts & self._offloaded & free),
+            port.instruction.word.eq(held.fetched.word),
+            port.instruction.rs1.eq(held.rs1),
+            port.instruction.rs2.eq(held.rs2),
+            port.instruction.fs1.eq(held.fs1),
+        ]
+
+    def _float(self, m: Module) -> None:
+        held, request = self._held, self.numbers.payload
+        m.d.comb += [
+            self.numbers.valid.eq(self._starts & self._is(Unit.FLOAT)),
+            request.operation.eq(held.controls.operation),
+            request.a.eq(held.fs1),
+            request.b.eq(held.fs2),
+            request.c.eq(held.fs3),
+            request.x.eq(held.rs1),
+            request.mode.eq(self._mode),
+            request.register.eq(held.fetched.word[7:12]),
+        ]
+
+    def _complete(self, m: Module) -> None:
+        """Whether the instruction is over in this cycle, by a trap or not."""
+        controls, early, csrs = self._held.controls, self._early, self._csrs
+        finished, late = Signal(), Signal()
+        value, cause = Signal(32), Signal(4)
+        accepted = self.accesses.valid & self.accesses.ready & ~early.peripheral
+        settled = ~self.float_busy & ~self.vector.floats
+        m.d.comb += [finished.eq(1), value.eq(self._address)]
+        with m.Switch(controls.unit):
+            with m.Case(Unit.LOAD, Unit.STORE):
+                m.d.comb += [
+                    finished.eq(accepted | (self._asked & self.held_done)),
+                    late.eq(self._asked & self.held_done & self.held_error),
+                    cause.eq(Mux(self._is(Unit.STORE), Cause.STORE_FAULT, Cause.LOAD_FAULT)),
+                ]
+            with m.Case(Unit.ATOMIC):
+                reserves = controls.operation == AtomicOperation.LR
+                m.d.comb += [
+                    finished.eq(self._atomic.done),
+                    late.eq(self._atomic.failed),
+                    cause.eq(Mux(reserves, Cause.LOAD_FAULT, Cause.STORE_FAULT)),
+                ]
+            with m.Case(Unit.MULTIPLY):
+                m.d.comb += finished.eq(self.multiplications.ready)
+            with m.Case(Unit.DIVIDE):
+                m.d.comb += finished.eq(self.divisions.ready)
+            with m.Case(Unit.FLOAT):
+                m.d.comb += finished.eq(self.numbers.ready)
+            with m.Case(Unit.CSR):
+                m.d.comb += finished.eq(~csrs.of_flags | settled)
+            with m.Case(Unit.SYSTEM):
+                fences = self._does(SystemOperation.FENCE) | self._does(SystemOperation.FENCE_I)
+                quiet = self.idle & ~self.vector.loads & ~self.vector.stores
+                m.d.comb += finished.eq(~fences | quiet)
+        with m.If(self._offloaded):
+            verdict = self._port.verdict
+            illegal = verdict.cause == Cause.ILLEGAL_INSTRUCTION
+            m.d.comb += [
+                finished.eq(self._port.done),
+                late.eq(self._port.done & verdict.trap),
+                cause.eq(verdict.cause),
+                value.eq(Mux(illegal, self._held.fetched.word, verdict.value)),
+            ]
+        m.d.comb += [
+            self._trap.eq(self._valid & (early.trap | late)),
+            self._cause.eq(Mux(early.trap, early.cause, cause)),
+            self._trap_value.eq(Mux(early.trap, early.value, value)),
+            self._done.eq(self._valid & (early.trap | finished)),
+            self.retired.eq(self._done & ~self._trap),
+            self.trapped.eq(self._trap),
+            self.pc.eq(self._held.fetched.pc),
+            self.word.eq(self._held.fetched.word),
+        ]
+
+    def _results(self, m: Module) -> None:
+        """Registers that the instruction writes, now or later."""
+        held, controls = self._held, self._held.controls
+        later = Signal()
+        m.d.comb += later.eq(
+            controls.unit.matches(Unit.MULTIPLY, Unit.DIVIDE, Unit.LOAD) | self._offloaded
+        )
+        value = self.x.value
+        with m.Switch(controls.unit):
+            with m.Case(Unit.JUMP):
+                m.d.comb += value.eq(held.fetched.pc + 4)
+            with m.Case(Unit.CSR):
+                m.d.comb += value.eq(self._csrs.value)
+            with m.Case(Unit.COMPARE):
+                m.d.comb += value.eq(self.simple)
+            with m.Case(Unit.ATOMIC):
+                m.d.comb += value.eq(self._atomic.result)
+            with m.Default():
+                m.d.comb += value.eq(self._arithmetic.result)
+        with m.If(controls.post_increment):
+            m.d.comb += value.eq(held.rs1 + held.rs2)
+        rd = held.fetched.word[7:12]
+        now = controls.post_increment | (controls.writes_x & ~later)
+        answered = self._asked & self.held_done
+        m.d.comb += [
+            self.x.enable.eq(self.retired & now & (held.register != 0)),
+            self.x.register.eq(held.register),
+            self.ahead.x.eq(self._valid & controls.writes_x & later & (rd != 0)),
+            self.ahead.f.eq(self._valid & controls.writes_f),
+            self.ahead.load.eq(self._is(Unit.LOAD)),
+            self.ahead.register.eq(rd),
+            self.begins.eq(self.ahead),
+            self.begins.x.eq(self.retired & self.ahead.x & ~answered),
+            self.begins.f.eq(self.retired & self.ahead.f & ~answered),
+        ]
+
+    def _leave(self, m: Module) -> None:
+        """What follows: CSRs, the next address, and the next instruction."""
+        held, csrs, controls = self._held, self._csrs, self._held.controls
+        following, leads_on = Signal(32), Signal()
+        halted = self.halt.halted
+        handled = can_fetch(csrs.handler)
+        takes_trap = self._trap & handled
+        simple = Mux(self._is(Unit.COMPARE) & self.retired, self.simple_flags, 0)
+        used = self._done & self._early.legal
+        writes_vector = self._is(Unit.CSR) & csrs.of_vector & csrs.writes & self._starts
+        m.d.comb += [
+            leads_on.eq(~self._taken & ~self._does(SystemOperation.MRET)),
+            following.eq(
+                Mux(
+                    self._does(SystemOperation.MRET),
+                    csrs.return_pc,
+                    Mux(self._taken, self._target, held.fetched.pc + 4),
+                )
+            ),
+            self.target.eq(Mux(self._trap, csrs.handler, following)),
+            self.redirect.eq(
+                takes_trap
+                | (
+                    self.retired
+                    & ((following != held.fetched.following) | self._does(SystemOperation.FENCE_I))
+                )
+            ),
+            self.update.eq(self.retired & (~leads_on | (following != held.fetched.following))),
+            self.taken.eq(~leads_on),
+            csrs.commit.eq(self.retired & self._is(Unit.CSR) & ~csrs.of_vector),
+            csrs.retired.eq(self.retired),
+            csrs.trap.eq(takes_trap),
+            csrs.ret.eq(self.retired & self._does(SystemOperation.MRET)),
+            csrs.cause.eq(self._cause),
+            csrs.pc.eq(held.fetched.pc),
+            csrs.trap_value.eq(self._trap_value),
+            csrs.float_used.eq(used & controls.floating),
+            csrs.vector_used.eq((used & controls.vector) | (self._done & writes_vector)),
+            csrs.flags.eq(self.flags | simple),
+            self.issued.ready.eq((~self._valid | self._done) & ~halted),
+        ]
+        with m.If(self._trap & ~handled):
+            m.d.sync += [
+                halted.eq(1),
+                self.halt.cause.eq(self._cause),
+                self.halt.pc.eq(held.fetched.pc),
+                self.halt.value.eq(self._trap_value),
+            ]
+        with m.If(self.issued.ready):
+            m.d.sync += [
+                self._valid.eq(self.issued.valid & ~self.redirect & ~self._trap),
+                held.eq(self.issued.payload),
+            ]
+        stays = self._valid & ~self._done
+        memory = controls.unit.matches(Unit.LOAD, Unit.STORE, Unit.ATOMIC, Unit.SYSTEM)
+        m.d.comb += [
+            self.waits_for_memory.eq(stays & memory),
+            self.waits_for_vector.eq(stays & self._offloaded),
+            self.waits_for_unit.eq(stays & ~memory & ~self._offloaded),
+        ]

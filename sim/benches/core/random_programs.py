@@ -1,0 +1,318 @@
+"""Random programs of scalar instructions that come to an end, with traps on their way.
+
+A handler steps over what trapped; after a fetch from nowhere it goes on at the address in x30.
+"""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from fanweave.golden.isa.cluster import HOST, REGIONS, RESET_ADDRESS, RegionName
+from fanweave.golden.isa.riscv import INSTRUCTION_BY_NAME, INSTRUCTIONS, kind_of
+from fanweave.golden.isa.riscv_csr import CSR_BY_NAME, Cause
+from fanweave.golden.isa.riscv_encoding import Extension, InstructionKind
+
+__all__ = ["DATA_BASE", "ScalarProgram", "assemble", "random_program"]
+
+#: Where programs load and store, and how many bytes of it they see.
+DATA_BASE = next(r.base for r in REGIONS if r.name is RegionName.L1) + 0x8000
+DATA_BYTES = 0x1000
+
+#: Registers that random instructions do not write: distances, pointers, where to recover.
+_STEP, _POINTERS, _DEVICE, _RECOVERY = 25, (26, 27, 28), 24, 30
+_FREE = tuple(n for n in range(32) if n not in (_STEP, *_POINTERS, _DEVICE, _RECOVERY))
+_OFTEN = (8, 9, 10, 11)
+_SCRATCH = 31
+_HANDLER_WORDS = 11
+#: CSRs that a program may write with anything, and such that it may only read.
+_WRITTEN = ("fflags", "frm", "fcsr", "mscratch", "mie", "mcause", "mtval", "mip", "misa",
+            "mstatush", "minstret", "minstreth")  # fmt: skip
+_READ = ("mstatus", "mtvec", "mhartid", "instret", "instreth", "mvendorid", "marchid", "mimpid",
+         "vl", "vtype", "vtlreg", "mepc")  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScalarProgram:
+    """A program in memory.
+
+    Attributes
+    ----------
+    words : tuple of int
+        From the address where cores start.
+    data : bytes
+        From `DATA_BASE`.
+    end : int
+        Address of an endless loop that it ends in.
+    """
+
+    words: tuple[int, ...]
+    data: bytes
+    end: int
+
+
+def assemble(name: str, **fields: int) -> int:
+    """An instruction; fields that are not given are zero, ``rm`` is dynamic."""
+    kind = INSTRUCTION_BY_NAME[name]
+    defaults = {"rm": 7, "vm": 1}
+    return kind.encode(**{key: fields.get(key, defaults.get(key, 0)) for key in kind.fields})
+
+
+def _load_constant(register: int, value: int) -> list[int]:
+    low = (value & 0xFFF ^ 0x800) - 0x800
+    high = value - low & 0xFFFFFFFF
+    high = (high ^ 1 << 31) - (1 << 31)
+    words = [assemble("lui", rd=register, imm=high)]
+    return [*words, assemble("addi", rd=register, rs1=register, imm=low)]
+
+
+def _csr(name: str, csr: str, rd: int, rs1: int) -> int:
+    return assemble(name, csr=CSR_BY_NAME[csr].address, rd=rd, rs1=rs1)
+
+
+def _handler() -> list[int]:
+    """Steps over what trapped, or goes to x30; keeps all registers."""
+    s = _SCRATCH
+    words = [
+        _csr("csrrw", "mscratch", s, s),
+        _csr("csrrs", "mcause", s, 0),
+        assemble("addi", rd=s, rs1=s, imm=-int(Cause.FETCH_FAULT)),
+        assemble("beq", rs1=s, rs2=0, imm=20),
+        _csr("csrrs", "mepc", s, 0),
+        assemble("addi", rd=s, rs1=s, imm=4),
+        _csr("csrrw", "mepc", 0, s),
+        assemble("jal", rd=0, imm=8),
+        _csr("csrrw", "mepc", 0, _RECOVERY),
+        _csr("csrrw", "mscratch", s, s),
+        assemble("mret"),
+    ]
+    assert len(words) == _HANDLER_WORDS
+    return words
+
+
+class _Writer:
+    """Appends random instructions."""
+
+    def __init__(self, generator: random.Random) -> None:
+        self.generator = generator
+        self.words: list[int] = []
+
+    @property
+    def address(self) -> int:
+        """Of the next instruction."""
+        return RESET_ADDRESS + 4 * len(self.words)
+
+    def free(self) -> int:
+        """A register that may be written."""
+        return self.generator.choice(_FREE if self.generator.random() < 0.4 else _OFTEN)
+
+    def add(self, *words: int) -> None:
+        self.words += words
+
+    def any_row(self, row: InstructionKind, **chosen: int) -> None:
+        """An instruction with random fields but for those that are chosen."""
+        pick = self.generator.randrange
+        word = row.match | pick(1 << 32) & ~row.mask
+        fields = row.decode(word)
+        for name in ("rs1", "rs2", "fs1", "fs2", "fs3", "fd"):
+            # Mostly few registers, so that instructions depend on those just before.
+            if name in fields and self.generator.random() < 0.6:
+                fields[name] = self.generator.choice(_OFTEN)
+        if "rd" in fields:
+            fields["rd"] = self.free()
+        if "rm" in fields and self.generator.random() < 0.8:
+            fields["rm"] = self.generator.choice((0, 1, 2, 3, 4, 7, 7, 7, 7))
+        self.add(row.encode(**{**fields, **{k: v for k, v in chosen.items() if k in fields}}))
+
+
+def _computing(writer: _Writer) -> None:
+    writer.any_row(writer.generator.choice(_COMPUTING))
+
+
+def _floating(writer: _Writer) -> None:
+    writer.any_row(writer.generator.choice(_FLOATING))
+
+
+def _memory(writer: _Writer) -> None:
+    """Mostly where there is memory, mostly aligned."""
+    generator = writer.generator
+    row = generator.choice(_MEMORY)
+    chosen: dict[str, int] = {}
+    if generator.random() < 0.93:
+        chosen["rs1"] = generator.choice(_POINTERS)
+        chosen["imm"] = generator.randrange(-512, 508)
+        if generator.random() < 0.93:
+            chosen["imm"] &= ~3
+    elif generator.random() < 0.7:
+        chosen["rs1"], chosen["imm"] = _DEVICE, 4 * generator.randrange(-2, 9)
+    if row.extension is Extension.POST_INCREMENT:
+        chosen["rs1"] = generator.choice(_POINTERS[:1] if generator.random() < 0.9 else _FREE)
+        chosen["rs2"] = _STEP
+    writer.any_row(row, **chosen)
+
+
+def _control(writer: _Writer) -> None:
+    """Jumps forward, sometimes to half an instruction's address or where nothing is."""
+    generator = writer.generator
+    row = generator.choice(_CONTROL)
+    distance = 4 * generator.randrange(1, 6)
+    if row.name == "jalr":
+        # No jump from before leads between the instructions that follow.
+        writer.add(*[assemble("addi", rd=0, rs1=0, imm=0)] * 5)
+        target = generator.choice((distance, distance, distance + 2, distance + 1))
+        if generator.random() < 0.15:
+            writer.add(*_load_constant(_RECOVERY, writer.address + 12))
+            writer.add(assemble("jalr", rd=writer.free(), rs1=_STEP, imm=0x400))
+            return
+        register = writer.generator.choice([n for n in _FREE if n])
+        writer.add(assemble("auipc", rd=register, imm=0))
+        writer.add(assemble("jalr", rd=writer.free(), rs1=register, imm=target + 4))
+        writer.add(*[assemble("addi", rd=0, rs1=0, imm=0)] * 2)
+        return
+    if generator.random() < 0.08:
+        distance += 2
+    writer.any_row(row, imm=distance)
+
+
+def _loop(writer: _Writer) -> None:
+    """A few instructions, several times."""
+    generator = writer.generator
+    counter = 29
+    writer.add(assemble("addi", rd=counter, rs1=0, imm=generator.randrange(2, 9)))
+    top = writer.address
+    for _ in range(generator.randrange(1, 6)):
+        generator.choice((_computing, _floating, _memory))(writer)
+        if _writes(writer.words[-1], counter):
+            writer.words.pop()
+    writer.add(assemble("addi", rd=counter, rs1=counter, imm=-1))
+    # A jump into the loop may bring any counter.
+    writer.add(assemble("andi", rd=counter, rs1=counter, imm=7))
+    writer.add(assemble("blt", rs1=0, rs2=counter, imm=top - writer.address))
+
+
+def _writes(word: int, register: int) -> bool:
+    kind = kind_of(word)
+    if kind is None:
+        return False
+    fields = kind.decode(word)
+    post = kind.name.endswith(".rrpost") and fields["rs1"] == register
+    return fields.get("rd") == register or post
+
+
+def _system(writer: _Writer) -> None:
+    generator = writer.generator
+    choice = generator.random()
+    if choice < 0.45:
+        row = generator.choice(_CSR_ROWS)
+        if generator.random() < 0.75:
+            name = generator.choice(_WRITTEN)
+            writer.any_row(row, csr=CSR_BY_NAME[name].address)
+            if name in ("frm", "fcsr") and generator.random() < 0.8:
+                mode, number = generator.randrange(5), CSR_BY_NAME["frm"].address
+                writer.add(assemble("csrrwi", csr=number, zimm=mode, rd=0))
+        else:
+            number = CSR_BY_NAME[generator.choice(_READ)].address
+            if generator.random() < 0.1:
+                number = 0x7A0  # there is none
+            name = generator.choice(("csrrs", "csrrc", "csrrsi", "csrrci"))
+            writer.add(assemble(name, csr=number, rd=writer.free()))
+    elif choice < 0.55:
+        number = CSR_BY_NAME[generator.choice(("instret", "mhartid", "vlenb"))].address
+        writer.any_row(generator.choice(_CSR_ROWS), csr=number)
+    elif choice < 0.65:
+        bit = generator.choice((0x2000, 0x4000, 0x6000, 0x88, 8))
+        writer.add(*_load_constant(29, bit))
+        writer.add(
+            _csr(generator.choice(("csrrs", "csrrs", "csrrs", "csrrs", "csrrc")), "mstatus", 29, 29)
+        )
+    elif choice < 0.75:
+        writer.add(assemble(generator.choice(("ecall", "ebreak"))))
+    elif choice < 0.9:
+        writer.any_row(generator.choice(_FENCES))
+    else:
+        writer.add(_illegal(generator))
+
+
+def _illegal(generator: random.Random) -> int:
+    """A word that is no instruction, or a vector instruction while that unit is off."""
+    if generator.random() < 0.5:
+        row = generator.choice(_VECTOR)
+        return row.match | generator.randrange(1 << 32) & ~row.mask
+    while True:
+        word = generator.randrange(1 << 32)
+        if generator.random() < 0.5:  # close to an instruction
+            row = generator.choice(_COMPUTING)
+            word = (row.match | word & ~row.mask) ^ 1 << generator.randrange(32)
+        if kind_of(word) is None:
+            return word
+
+
+_BY_EXTENSION: Callable[..., list[InstructionKind]] = lambda *extensions: [  # noqa: E731
+    row for row in INSTRUCTIONS if row.extension in extensions
+]
+_ALL_MEMORY = {"lb", "lh", "lw", "lbu", "lhu", "sb", "sh", "sw", "flw", "fsw", "flh", "fsh"}
+_CONTROL_NAMES = {"jal", "jalr", "beq", "bne", "blt", "bge", "bltu", "bgeu"}
+_SYSTEM_NAMES = {"fence", "fence.i", "ecall", "ebreak", "mret", "wfi"}
+_COMPUTING = [
+    row
+    for row in _BY_EXTENSION(Extension.I, Extension.M)
+    if row.name not in _ALL_MEMORY | _CONTROL_NAMES | _SYSTEM_NAMES
+]
+_FLOATING = [
+    row for row in _BY_EXTENSION(Extension.F, Extension.ZFHMIN) if row.name not in _ALL_MEMORY
+]
+_MEMORY = [
+    *(row for row in INSTRUCTIONS if row.name in _ALL_MEMORY),
+    *_BY_EXTENSION(Extension.A),
+    *(row for row in _BY_EXTENSION(Extension.POST_INCREMENT) if row.memory is None),
+]
+_CONTROL = [row for row in INSTRUCTIONS if row.name in _CONTROL_NAMES]
+_CSR_ROWS = _BY_EXTENSION(Extension.ZICSR)
+_FENCES = [row for row in INSTRUCTIONS if row.name in ("fence", "fence.i", "wfi")]
+_VECTOR = [
+    row for row in INSTRUCTIONS if row.memory is not None or row.vector is not None
+]  # fmt: skip
+_KINDS = ((_computing, 30), (_floating, 25), (_memory, 25), (_control, 8), (_loop, 4), (_system, 8))
+
+
+def random_program(seed: int, pieces: int = 200) -> ScalarProgram:
+    """A program of so many pieces: instructions, loops, jumps."""
+    generator = random.Random(seed)
+    writer = _Writer(generator)
+    writer.add(assemble("jal", rd=0, imm=4 * (_HANDLER_WORDS + 1)), *_handler())
+    writer.add(*_load_constant(_SCRATCH, RESET_ADDRESS + 4))
+    writer.add(_csr("csrrw", "mtvec", 0, _SCRATCH))
+    writer.add(*_load_constant(_SCRATCH, 0x2000), _csr("csrrs", "mstatus", 0, _SCRATCH))
+    for register, value in (
+        (_STEP, generator.choice((4, 4, 8, 2, -4 & 0xFFFFFFFF))),
+        (_DEVICE, HOST.base + 8),
+        *((pointer, DATA_BASE + DATA_BYTES // 2 + 64 * n) for n, pointer in enumerate(_POINTERS)),
+    ):
+        writer.add(*_load_constant(register, value))
+    for register in range(32):
+        writer.add(assemble("flw", fd=register, rs1=_POINTERS[0], imm=4 * register))
+    for register in _FREE:
+        if generator.random() < 0.7:
+            writer.add(*_load_constant(register, generator.randrange(1 << 32)))
+    makers, weights = zip(*_KINDS, strict=True)
+    for _ in range(pieces):
+        generator.choices(makers, weights)[0](writer)
+    # Jumps over the end land here as well.
+    end = writer.address + 4 * 8
+    writer.add(*[assemble("addi", rd=0, rs1=0, imm=0)] * 8, assemble("jal", rd=0, imm=0))
+    return ScalarProgram(words=tuple(writer.words), data=_numbers(generator), end=end)
+
+
+def _numbers(generator: random.Random) -> bytes:
+    """Contents of memory: among them numbers whose sums and products are interesting."""
+    words = []
+    for _ in range(DATA_BYTES // 4):
+        kind = generator.randrange(4)
+        if kind == 0:
+            words.append(generator.randrange(1 << 32))
+        elif kind == 1:
+            words.append(generator.choice((0, 1 << 31, 0x7F800000, 0x7F800001, 0x7FC00000, 1)))
+        else:
+            exponent = generator.randrange(120, 136)
+            sign = generator.randrange(2) << 31
+            words.append(sign | exponent << 23 | generator.randrange(1 << 23))
+    return b"".join(word.to_bytes(4, "little") for word in words)
