@@ -14,16 +14,22 @@ class LowerBound:
 
     The largest of three: the longest path of prefill, in which every weight has to be loaded
     somewhere; the longest path of a decoded token; and all work, spread evenly over all
-    devices. Every operator counts the time of its fastest legal device.
+    devices. Every operator counts the time of its fastest legal device. Where passes run in
+    order, each pass has such a bound, and their sum is one.
     """
 
-    def __init__(self, flat: FlatGraph, platform: Platform, layouts: list[int]) -> None:
+    def __init__(
+        self, flat: FlatGraph, platform: Platform, layouts: list[int], *, in_order: bool = False
+    ) -> None:
         self.flat = flat
         executors = [i for i, d in enumerate(platform.devices) if d.type != "cpu"]
         self._legal = flat.legal.copy()
         self._count = max(1, len(executors))
         weights = flat.weight_of
         self._layouts = np.where(weights >= 0, np.array([*layouts, 0])[weights], 0)
+        # What only the host may do takes no time from the executors.
+        self._shared = self._legal[:, executors].any(axis=1)
+        self._in_order, self._sum = in_order, 0
         self._work = 0
         self._path = 0
         self.prefill = 0
@@ -36,10 +42,12 @@ class LowerBound:
         warm = costs.compute[self._layouts, self.flat.class_of]
         times = np.where(self._legal, np.where(weighted, chosen, warm), FOREVER).min(axis=1)
         times[self.flat.collective] = 0
-        self._work += int(times.sum())
+        work = int(times[self._shared].sum())
+        self._work += work
         # Only the longest token's path counts, and the last one has the longest history.
         path = self._longest(times)
         self._path = max(self._path, path)
+        self._sum += max(path, -(-work // self._count))
         if cold:
             self.prefill = max(path, -(-self._work // self._count))
 
@@ -54,4 +62,6 @@ class LowerBound:
     @property
     def total(self) -> int:
         """Bound of the whole run in picoseconds."""
+        if self._in_order:
+            return self._sum
         return max(self.prefill, self._path, -(-self._work // self._count))

@@ -61,8 +61,17 @@ class FlatGraph:
 _AT_HOME = frozenset({Kind.K, Kind.V, Kind.QK, Kind.SOFTMAX, Kind.SV})
 
 
-def flatten(graph: Graph, platform: Platform, home: KvHome) -> FlatGraph:
-    """Lay a graph out as arrays for a platform."""
+def flatten(
+    graph: Graph, platform: Platform, home: KvHome, *, attention_anywhere: bool = False
+) -> FlatGraph:
+    """Lay a graph out as arrays for a platform.
+
+    Parameters
+    ----------
+    graph, platform, home
+    attention_anywhere : bool
+        Whether a PIM may run attention over keys and values of another device, too.
+    """
     operators = graph.operators
     edge_index: dict[tuple[int, int], int] = {}
     succ_edge = [
@@ -97,7 +106,7 @@ def flatten(graph: Graph, platform: Platform, home: KvHome) -> FlatGraph:
         writer=flags(KV_WRITERS),
         reader=flags(KV_READERS),
         home=homes,
-        legal=_legal(kinds, homes, platform),
+        legal=_legal(kinds, homes, platform, frozenset() if attention_anywhere else _AT_HOME),
     )
 
 
@@ -109,18 +118,20 @@ def _flat(lists: list[list[int]]) -> np.ndarray:
     return np.array([item for items in lists for item in items], np.int32)
 
 
-def _legal(kinds: list[Kind], homes: np.ndarray, platform: Platform) -> np.ndarray:
+def _legal(
+    kinds: list[Kind], homes: np.ndarray, platform: Platform, at_home: frozenset[Kind]
+) -> np.ndarray:
     legal = np.zeros((len(kinds), len(platform.devices)), np.bool_)
     for index, kind in enumerate(kinds):
         home = int(homes[index])
         for place, device in enumerate(platform.devices):
-            if kind in COLLECTIVES:
+            if kind in COLLECTIVES or kind is Kind.EMBEDDING:
                 good = place == platform.host
             elif kind in KV_WRITERS:
                 good = place == home
             elif device.type == "cpu":
                 good = not platform.indices("npu")
-            elif device.type == "pim" and kind in _AT_HOME and home != platform.host:
+            elif device.type == "pim" and kind in at_home and home != platform.host:
                 good = place == home
             else:
                 good = True

@@ -47,6 +47,8 @@ class Kind(StrEnum):
     ALLREDUCE = "AllReduce"
     REDUCE = "Reduce"
     SCATTER = "Scatter"
+    EMBEDDING = "Embedding"
+    HEAD = "Head"
 
 
 #: Operators that move data between devices and compute nothing.
@@ -312,6 +314,14 @@ class _Builder:
         self.chain(add, norm)
         return norm, add
 
+    def head(self, residual: int) -> None:
+        """The last norm and the product with the vocabulary, after all layers."""
+        model = self.model
+        norm = self.node("LN", Kind.LN, model.layers)
+        size = model.hidden * model.vocabulary
+        head = self.node(Kind.HEAD.value, Kind.HEAD, model.layers, weights=size)
+        self.chain(residual, norm, head)
+
     def dense_layer(self, layer: int, residual: int | None) -> int:
         norm, add = self.attention_half(layer, residual, "LN")
         out = self.node("Add2", Kind.ADD, layer)
@@ -351,7 +361,9 @@ class _Builder:
         return out
 
 
-def build_graph(model: ModelCard, sharding: Sharding, *, topology: str = "fc") -> Graph:
+def build_graph(
+    model: ModelCard, sharding: Sharding, *, topology: str = "fc", ends: bool = False
+) -> Graph:
     """Build the graph of all layers, from the first norm to the last residual sum.
 
     Parameters
@@ -360,6 +372,8 @@ def build_graph(model: ModelCard, sharding: Sharding, *, topology: str = "fc") -
     sharding : Sharding
     topology : str
         ``fc``: pieces are summed around a ring of peers; ``star``: at the host.
+    ends : bool
+        With embedding, last norm and language head; the published model has none of them.
 
     Raises
     ------
@@ -368,9 +382,11 @@ def build_graph(model: ModelCard, sharding: Sharding, *, topology: str = "fc") -
     """
     sharding.check(model)
     builder = _Builder(model, sharding, topology)
-    residual: int | None = None
+    residual = builder.node(Kind.EMBEDDING.value, Kind.EMBEDDING, 0) if ends else None
     layer_of = builder.expert_layer if model.experts else builder.dense_layer
     for layer in range(model.layers):
         residual = layer_of(layer, residual)
+    if ends and residual is not None:
+        builder.head(residual)
     builder.graph.sort()
     return builder.graph

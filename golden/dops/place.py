@@ -30,6 +30,8 @@ from fanweave.golden.errors import InputError
 __all__ = [
     "Observer",
     "Problem",
+    "check_capacity",
+    "execute",
     "imitate",
     "make_machine",
     "memory_limits",
@@ -123,15 +125,27 @@ def problem(
         flat=flat,
         tables=tables,
     )
-    _check_capacity(result, model)
+    check_capacity(result, model)
     return result
 
 
-def _check_capacity(case: Problem, model: ModelCard) -> None:
-    """Refuse what cannot be held: the weights at the host, the largest one on each device."""
+def check_capacity(case: Problem, model: ModelCard, *, table: int = 0) -> None:
+    """Refuse what cannot be held: the weights at the host, the largest one on each device.
+
+    Parameters
+    ----------
+    case, model
+    table : int
+        Bytes at the host beside the weights of the graph.
+
+    Raises
+    ------
+    InputError
+        Names what is missing, and where.
+    """
     graph, devices = case.flat.graph, case.platform.devices
     sizes = [byte_count(work.weights, case.bits) for work in graph.classes]
-    total = sum(sizes[c] for c in graph.weight_class)
+    total = sum(sizes[c] for c in graph.weight_class) + table
     history = 0
     if case.home.place == "host":
         tokens = case.workload.batch * (case.workload.prefill + case.workload.decode)
@@ -222,54 +236,95 @@ def imitate(
     FaultError
         If the schedule breaks a rule that this mode keeps.
     """
-    platform, flat = case.platform, case.flat
-    layouts = layouts or [int(Layout.LINEAR)] * len(flat.graph.weights)
+    layouts = layouts or [int(Layout.LINEAR)] * len(case.flat.graph.weights)
     runner = scheduler.rehearse(
         lambda other: imitate(case, other, layouts=layouts, plain=plain, sampled=sampled).total
     )
-    twin = None if plain else compiled_twin(runner)
-    if platform.topology == "star":
-        twin = None
-    machine = make_machine(case, layouts, compiled=twin is not None)
+    twin = None if plain or case.platform.topology == "star" else compiled_twin(runner)
     result = Schedule(
-        flat=flat,
-        platform=platform,
+        flat=case.flat,
+        platform=case.platform,
         scheduler=scheduler.name,
         mode="imitation",
         record=case.record.name,
-        busy=np.zeros(len(platform.devices), np.int64),
         checked=CHECKED,
         waived=WAIVED_IN_IMITATION,
     )
-    watch = _Watch(result, layouts, observer)
+    execute(
+        case,
+        twin or runner,
+        result,
+        compiled=twin is not None,
+        layouts=layouts,
+        observer=observer,
+        sampled=sampled,
+    )
+    return result
+
+
+def execute(
+    case: Problem,
+    scheduler: Scheduler,
+    result: Schedule,
+    *,
+    compiled: bool,
+    layouts: list[int],
+    observer: Observer | None = None,
+    sampled: bool = False,
+    in_order: bool = False,
+) -> None:
+    """Run a scheduler from empty memories, check every pass, and fill a result in.
+
+    Parameters
+    ----------
+    case : Problem
+    scheduler : Scheduler
+        The compiled one for the compiled machine.
+    result : Schedule
+        Of the case; its times are filled in.
+    compiled : bool
+    layouts : list of int
+    observer : callable, optional
+    sampled : bool
+        As of `imitate`.
+    in_order : bool
+        Whether a pass begins when all of the one before has ended. Else nothing but the devices
+        keeps passes apart, and a lone NPU spills, as published.
+    """
+    platform = case.platform
+    machine = make_machine(case, layouts, compiled=compiled)
+    result.busy = np.zeros(len(platform.devices), np.int64)
+    watch = _Watch(result, layouts, observer, in_order)
     refresh, count = case.record.refresh, case.workload.decode
     period = max(1, refresh)
     times = run(
         case.tables,
         machine,
-        twin or runner,
+        scheduler,
         case.workload,
         refresh=refresh,
-        spill=spills_everything(platform),
+        spill=not in_order and spills_everything(platform),
         watch=watch,
         tokens=sample_tokens(count, period) if sampled else None,
+        in_order=in_order,
     )
     result.ran = len(times.ran)
     if sampled:
         times.interpolate(count, period)
     result.prefill, result.total, result.token_ends = times.prefill, times.total, times.tokens
     result.lower_bound, result.loads = watch.bound.total, machine.load_counts()
-    return result
 
 
 class _Watch:
     """Checks every pass and adds it to a result."""
 
-    def __init__(self, result: Schedule, layouts: list[int], observer: Observer | None) -> None:
+    def __init__(
+        self, result: Schedule, layouts: list[int], observer: Observer | None, in_order: bool
+    ) -> None:
         flat, platform = result.flat, result.platform
         self.result, self.observer = result, observer
         self.invariants = Invariants(flat, platform, memory_limits(platform), layouts)
-        self.bound = LowerBound(flat, platform, layouts)
+        self.bound = LowerBound(flat, platform, layouts, in_order=in_order)
 
     def __call__(self, work: Pass, log: PassLog, plan: Plan) -> None:
         self.invariants.check(log, work.costs, work.devices)

@@ -19,6 +19,7 @@ from fanweave.golden.dops.schedulers.lists import Cpop, Heft, Peft
 from fanweave.golden.dops.schedulers.rolling import RollingHorizon
 from fanweave.golden.dops.schedulers.static import STATIC, Static
 from fanweave.golden.dops.simulate import Workload
+from fanweave.golden.dops.sound import place_sound, sound_problems
 from fanweave.golden.dops.tables import check_keys, nearest
 from fanweave.golden.errors import InputError
 
@@ -104,14 +105,32 @@ def _imitation(request: Request, observer: Observer | None) -> Schedule:
     return imitate(case, make_scheduler(request), observer=observer, sampled=request.sampled)
 
 
+def _sound(request: Request, observer: Observer | None) -> Schedule:
+    cases = sound_problems(
+        request.model,
+        request.platform,
+        request.workload,
+        request.record,
+        elements=request.elements,
+        sharding=request.sharding,
+    )
+    return place_sound(
+        cases, lambda: make_scheduler(request), observer=observer, sampled=request.sampled
+    )[1]
+
+
 #: Name -> the mode, or "module:function"; called with a request and an observer or None.
 MODES: dict[str, Callable[[Request, Observer | None], Schedule] | str] = {
     "imitation": _imitation,
+    "sound": _sound,
 }
 
 
 #: Mode -> maker of the observer that accounts for memory a second time.
-ACCOUNTS: dict[str, Callable[[], MemoryTrace]] = {"imitation": MemoryTrace}
+ACCOUNTS: dict[str, Callable[[], MemoryTrace]] = {
+    "imitation": MemoryTrace,
+    "sound": MemoryTrace,
+}
 
 
 def _explain_imitation(request: Request, operator: str, token: int | None) -> Explanation:

@@ -105,6 +105,7 @@ def run(
     spill: bool,
     watch: Watcher,
     tokens: Sequence[int] | None = None,
+    in_order: bool = False,
 ) -> PassTimes:
     """Place and time a workload.
 
@@ -122,6 +123,8 @@ def run(
         Called after every pass.
     tokens : sequence of int, optional
         The tokens to run, rising, whole periods of planning; all if not given.
+    in_order : bool
+        Whether a pass begins when all of the one before has ended.
     """
     flat, platform = machine.flat, machine.platform
     scheduler.start(flat, platform)
@@ -129,6 +132,8 @@ def run(
     def begin(phase: Phase, token: int, devices: list[list[int]]) -> Pass:
         context = workload.prefill + token
         costs = tables.step(Step(phase, workload.batch, context))
+        if in_order and (phase, token) != ("prefill", 0):
+            machine.wait(machine.makespan())
         machine.begin(costs, spill_everything=spill and phase == "prefill")
         return Pass(
             timing=machine,

@@ -101,6 +101,10 @@ class Timing:
         for memory in self.memories:
             memory.forget_activations()
 
+    def wait(self, time: int) -> None:
+        """Let no device begin anything before a time."""
+        self.available = [max(free, time) for free in self.available]
+
     def probe(self, operator: int, device: int) -> int:
         """When an operator would finish on a device; FOREVER if it cannot run there."""
         return self._run(operator, device, commit=False)[1]

@@ -77,6 +77,9 @@ class Step:
 def flops(work: OperatorClass, step: Step) -> int:
     """Floating-point operations of one pass."""
     kind, tokens, hidden = work.kind, step.tokens, work.hidden
+    if kind is Kind.HEAD:
+        # The last token of each sequence alone is asked for the next one.
+        return 2 * work.weights * step.batch
     if work.weights and kind is not Kind.ROUTER:
         return 2 * work.weights * tokens
     scores = step.batch * work.heads * step.pairs
@@ -133,6 +136,8 @@ def traffic(work: OperatorClass, step: Step) -> tuple[int, int]:
             return inner, tokens * hidden
         case Kind.ROUTER:
             return tokens * hidden * (1 + work.experts_per_token), tokens * hidden
+        case Kind.HEAD:
+            return step.batch * hidden, step.batch * (work.weights // hidden)
     return tokens * hidden, tokens * hidden
 
 

@@ -108,6 +108,10 @@ class CompiledTiming:
         """Device of each operator of this pass."""
         return self.machine.place.tolist()
 
+    def wait(self, time: int) -> None:
+        """Let no device begin anything before a time."""
+        np.maximum(self.machine.available, time, out=self.machine.available)
+
     def probe(self, operator: int, device: int) -> int:
         """When an operator would finish on a device."""
         return int(compiled.probe(*self.arguments, operator, device))

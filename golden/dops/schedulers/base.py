@@ -44,6 +44,10 @@ class Machine(Protocol):
         """Start a pass."""
         ...
 
+    def wait(self, time: int) -> None:
+        """Let no device begin anything before a time."""
+        ...
+
     def probe(self, operator: int, device: int) -> int:
         """When an operator would finish on a device; FOREVER if it cannot run there."""
         ...
@@ -161,7 +165,7 @@ def allowed_devices(
     executors = by_type if by_type["npu"] else {**by_type, "cpu": platform.indices("cpu")}
     result = []
     for index, operator in enumerate(flat.graph.operators):
-        if flat.collective[index]:
+        if flat.collective[index] or operator.kind is Kind.EMBEDDING:
             result.append([platform.host])
             continue
         if operator.kind in KV_WRITERS:

@@ -10,6 +10,7 @@ from fanweave.golden.dops.flat import FlatGraph
 from fanweave.golden.dops.graph import COLLECTIVES, KV_WRITERS, Kind
 from fanweave.golden.dops.plan import Plan
 from fanweave.golden.dops.platforms import Platform
+from fanweave.golden.dops.schedulers.affine import amortised
 from fanweave.golden.dops.schedulers.base import EXECUTORS, Machine, Pass, Scheduler
 from fanweave.golden.dops.schedulers.lists import Heft
 from fanweave.golden.dops.schedulers.static import STATIC, Static
@@ -20,7 +21,7 @@ __all__ = ["Effort", "RollingHorizon", "SearchState", "plain_sweep"]
 
 _WORST = 1 << 62
 #: Operators whose device nobody chooses.
-_PLACED = COLLECTIVES | KV_WRITERS
+_PLACED = COLLECTIVES | KV_WRITERS | {Kind.EMBEDDING}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,7 +135,7 @@ class RollingHorizon(Scheduler):
             return self._plan
         machine, effort = work.timing, self.effort
         begin = machine.snapshot()
-        machine.costs = costs = _amortised(work)
+        machine.costs = costs = amortised(work)
         starts = self._first_plans(work, costs, begin)
         best_name, best_end, best = starts[0]
         windows = max(1, -(-len(work.devices) // effort.stride) - 1)
@@ -282,16 +283,6 @@ def _twins(flat: FlatGraph) -> np.ndarray:
 
 def _total_work(work: Pass) -> int:
     return int(work.costs.compute[0].sum() + work.costs.kv_move.clip(max=FOREVER >> 20).sum())
-
-
-def _amortised(work: Pass) -> StepCosts:
-    """Costs in which a load counts with its share of the coming uses."""
-    uses = max(1, work.tokens - work.token) if work.phase == "decode" else 1
-    if uses == 1:
-        return work.costs
-    costs = work.costs
-    extra = costs.cold - costs.compute
-    return costs._replace(cold=costs.compute + extra // uses, link=costs.link // uses)
 
 
 # The search, plain

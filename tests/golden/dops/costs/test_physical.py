@@ -1,0 +1,49 @@
+import math
+from dataclasses import replace
+
+import pytest
+
+from fanweave.golden.dops.costs.physical import Physical, least_time
+from fanweave.golden.dops.graph import COLLECTIVES, Kind, Sharding, build_graph
+from fanweave.golden.dops.models import load_model
+from fanweave.golden.dops.platforms import GIB, load_platform
+from fanweave.golden.dops.work import Step, flops, traffic
+
+CARD = replace(load_model("qwen-1.8b"), layers=1)
+CLASSES = build_graph(CARD, Sharding(attention=2, feed_forward=2), ends=True).classes
+STEPS = (Step("prefill", 4, 256), Step("decode", 4, 256))
+
+
+@pytest.mark.parametrize("step", STEPS, ids=["prefill", "decode"])
+@pytest.mark.parametrize("device", load_platform("hp32").devices[:3], ids=lambda d: d.name)
+def test_nothing_is_above_a_peak(device, step):
+    for work in CLASSES:
+        if work.kind in COLLECTIVES:
+            continue
+        seconds = Physical(device, 16).compute(work, step, 0) / 1e12
+        assert seconds * device.peak_tflops * 1e12 >= flops(work, step)
+        elements = sum(traffic(work, step)) + work.weights
+        if work.kind in (Kind.QK, Kind.SV) and step.phase == "decode":
+            elements += 4 * 256 * work.kv_heads * work.head_size
+        assert seconds * device.bandwidth_gib * GIB >= 2 * elements
+
+
+def test_keys_are_read_at_the_bandwidth():
+    (work,) = (each for each in CLASSES if each.kind is Kind.QK)
+    npu, pim = load_platform("hp32").devices[1:3]
+    keys = 2 * 4 * 256 * work.kv_heads * work.head_size
+    moved = 2 * sum(traffic(work, STEPS[1]))
+    bound = math.ceil((keys + moved) / (npu.bandwidth_gib * GIB) * 1e12)
+    assert least_time(npu, work, STEPS[1], 16) == Physical(npu, 16).compute(work, STEPS[1], 0)
+    assert Physical(npu, 16).compute(work, STEPS[1], 0) == bound
+    # A PIM reads and writes activations by lines of 5 and 30 ns; two of them here.
+    pim = replace(pim, peak_tflops=1e4)
+    stream = math.ceil(keys / (pim.bandwidth_gib * GIB) * 1e12)
+    assert Physical(pim, 16).compute(work, STEPS[1], 0) == stream + 35_000
+
+
+def test_the_head_sees_the_last_token_of_each_sequence():
+    (head,) = (each for each in CLASSES if each.kind is Kind.HEAD)
+    for step in STEPS:
+        assert flops(head, step) == 2 * 4 * CARD.hidden * CARD.vocabulary
+        assert traffic(head, step) == (4 * CARD.hidden, 4 * CARD.vocabulary)
