@@ -5,19 +5,21 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from fanweave.golden.isa.riscv_csr import Cause, RoundingMode
-from fanweave.hw.core.address_map import can_fetch
-from fanweave.hw.core.alu import Alu, Comparator
-from fanweave.hw.core.atomic import Atomic
 from fanweave.hw.core.csr import CsrFile
 from fanweave.hw.core.float_unit import FloatRequest
+from fanweave.hw.core.flow import Flow
+from fanweave.hw.core.integer_stage import IntegerStage
 from fanweave.hw.core.issue import Issued, Pending, Write
+from fanweave.hw.core.memory_stage import MemoryStage
 from fanweave.hw.core.multiplier import IntegerOperands
 from fanweave.hw.core.offload_port import OffloadPort
-from fanweave.hw.core.operations import AtomicOperation, CsrOperation, SystemOperation, Unit
+from fanweave.hw.core.operations import CsrOperation, SystemOperation, Unit
 from fanweave.hw.core.payloads import Access, Halt, Offload, VectorBusy, Verdict
 from fanweave.hw.core.traps import Traps
 
 __all__ = ["Execute"]
+
+_MEMORY_UNITS = (Unit.LOAD, Unit.STORE, Unit.ATOMIC)
 
 
 class Execute(wiring.Component):
@@ -104,17 +106,16 @@ class Execute(wiring.Component):
         self._valid, self._held = Signal(name="valid"), Signal(Issued, name="held")
         self._trap, self._cause = Signal(name="trap"), Signal(4, name="cause")
         self._trap_value = Signal(32, name="trap_value")
-        #: The instruction has asked for an access, and waits for the response.
-        self._asked = Signal(name="asked")
         self._done = Signal(name="done")
         #: No trap is known before units are asked.
         self._starts = Signal(name="starts")
-        self._alu(m)
+        m.submodules.integer = self._integer = IntegerStage()
+        m.d.comb += self._integer.instruction.eq(self._held)
         self._csr(m)
         self._traps(m)
+        self._units(m)
         self._memory(m)
         self._offload(m)
-        self._float(m)
         self._complete(m)
         self._results(m)
         self._leave(m)
@@ -126,25 +127,10 @@ class Execute(wiring.Component):
     def _does(self, operation: SystemOperation) -> Value:
         return self._is(Unit.SYSTEM) & (self._held.controls.operation == operation)
 
-    def _alu(self, m: Module) -> None:
-        """Integer results, and where a jump leads."""
-        held = self._held
-        controls, pc = held.controls, held.fetched.pc
-        m.submodules.alu = self._arithmetic = alu = Alu()
-        m.submodules.comparator = comparator = Comparator()
-        first = Mux(controls.first_zero, 0, Mux(controls.first_pc, pc, held.rs1))
-        self._taken, self._target = Signal(name="is_taken"), Signal(32, name="jump_target")
-        branch = pc + held.immediate
-        m.d.comb += [
-            alu.operation.eq(controls.operation),
-            alu.a.eq(first),
-            alu.b.eq(Mux(controls.immediate, held.immediate, held.rs2)),
-            comparator.condition.eq(controls.operation),
-            comparator.a.eq(held.rs1),
-            comparator.b.eq(held.rs2),
-            self._taken.eq((self._is(Unit.BRANCH) & comparator.taken) | self._is(Unit.JUMP)),
-            self._target.eq(Mux(self._is(Unit.JUMP), alu.result & 0xFFFFFFFE, branch)),
-        ]
+    def _units(self, m: Module) -> None:
+        """Operands of units whose results come later."""
+        held, request = self._held, self.numbers.payload
+        controls, rd = held.controls, held.fetched.word[7:12]
         for unit, port in (
             (Unit.MULTIPLY, self.multiplications),
             (Unit.DIVIDE, self.divisions),
@@ -154,8 +140,18 @@ class Execute(wiring.Component):
                 port.payload.operation.eq(controls.operation),
                 port.payload.a.eq(held.rs1),
                 port.payload.b.eq(held.rs2),
-                port.payload.register.eq(held.register),
+                port.payload.register.eq(rd),
             ]
+        m.d.comb += [
+            self.numbers.valid.eq(self._starts & self._is(Unit.FLOAT)),
+            request.operation.eq(controls.operation),
+            request.a.eq(held.fs1),
+            request.b.eq(held.fs2),
+            request.c.eq(held.fs3),
+            request.x.eq(held.rs1),
+            request.mode.eq(self._mode),
+            request.register.eq(rd),
+        ]
 
     def _csr(self, m: Module) -> None:
         held, csrs = self._held, self._csrs
@@ -184,51 +180,25 @@ class Execute(wiring.Component):
             early.float_off.eq(csrs.float_off),
             early.vector_off.eq(csrs.vector_off),
             early.address.eq(self._address),
-            early.jumps.eq(self._taken),
-            early.target.eq(self._target),
+            early.jumps.eq(self._integer.taken),
+            early.target.eq(self._integer.target),
             self._starts.eq(self._valid & ~early.trap),
         ]
 
     def _memory(self, m: Module) -> None:
-        """Loads, stores and atomic instructions; those of peripherals wait for the response."""
-        held, access = self._held, self.accesses.payload
-        controls = held.controls
-        m.submodules.atomic = self._atomic = atomic = Atomic()
-        # Accesses of the vector unit before it come first.
-        free = ~self.vector.stores & ~(controls.writes_memory & self.vector.loads)
-        plain = self._is(Unit.LOAD) | self._is(Unit.STORE)
+        m.submodules.memory = self._stage = stage = MemoryStage()
+        wiring.connect(m, stage.accesses, wiring.flipped(self.accesses))
         m.d.comb += [
-            atomic.active.eq(self._starts & self._is(Unit.ATOMIC) & free),
-            atomic.operation.eq(controls.operation),
-            atomic.address.eq(self._address),
-            atomic.operand.eq(held.rs2),
-            atomic.response.eq(self.held_done),
-            atomic.error.eq(self.held_error),
-            atomic.word.eq(self.held_data),
-            atomic.forget.eq(self.trapped | self._csrs.ret),
-            atomic.accesses.ready.eq(self.accesses.ready),
+            stage.instruction.eq(self._held),
+            stage.active.eq(self._starts),
+            stage.address.eq(self._address),
+            stage.peripheral.eq(self._early.peripheral),
+            stage.vector.eq(self.vector),
+            stage.forget.eq(self.trapped | self._csrs.ret),
+            stage.held_done.eq(self.held_done),
+            stage.held_error.eq(self.held_error),
+            stage.held_data.eq(self.held_data),
         ]
-        with m.If(self._is(Unit.ATOMIC)):
-            m.d.comb += [
-                self.accesses.valid.eq(atomic.accesses.valid),
-                access.eq(atomic.accesses.payload),
-            ]
-        with m.Else():
-            m.d.comb += [
-                self.accesses.valid.eq(self._starts & plain & free & ~self._asked),
-                access.address.eq(self._address),
-                access.write.eq(self._is(Unit.STORE)),
-                access.size.eq(controls.operation[:2]),
-                access.extends_zero.eq(controls.operation[2]),
-                access.floating.eq(controls.writes_f),
-                access.register.eq(held.fetched.word[7:12]),
-                access.held.eq(self._early.peripheral),
-                access.data.eq(Mux(controls.floating, held.fs2, held.rs2)),
-            ]
-        with m.If(self._done):
-            m.d.sync += self._asked.eq(0)
-        with m.Elif(self.accesses.valid & self.accesses.ready & plain):
-            m.d.sync += self._asked.eq(1)
 
     def _offload(self, m: Module) -> None:
         held, controls = self._held, self._held.controls
@@ -248,40 +218,19 @@ class Execute(wiring.Component):
             port.instruction.fs1.eq(held.fs1),
         ]
 
-    def _float(self, m: Module) -> None:
-        held, request = self._held, self.numbers.payload
-        m.d.comb += [
-            self.numbers.valid.eq(self._starts & self._is(Unit.FLOAT)),
-            request.operation.eq(held.controls.operation),
-            request.a.eq(held.fs1),
-            request.b.eq(held.fs2),
-            request.c.eq(held.fs3),
-            request.x.eq(held.rs1),
-            request.mode.eq(self._mode),
-            request.register.eq(held.fetched.word[7:12]),
-        ]
-
     def _complete(self, m: Module) -> None:
         """Whether the instruction is over in this cycle, by a trap or not."""
         controls, early, csrs = self._held.controls, self._early, self._csrs
         finished, late = Signal(), Signal()
         value, cause = Signal(32), Signal(4)
-        accepted = self.accesses.valid & self.accesses.ready & ~early.peripheral
         settled = ~self.float_busy & ~self.vector.floats
         m.d.comb += [finished.eq(1), value.eq(self._address)]
         with m.Switch(controls.unit):
-            with m.Case(Unit.LOAD, Unit.STORE):
+            with m.Case(*_MEMORY_UNITS):
                 m.d.comb += [
-                    finished.eq(accepted | (self._asked & self.held_done)),
-                    late.eq(self._asked & self.held_done & self.held_error),
-                    cause.eq(Mux(self._is(Unit.STORE), Cause.STORE_FAULT, Cause.LOAD_FAULT)),
-                ]
-            with m.Case(Unit.ATOMIC):
-                reserves = controls.operation == AtomicOperation.LR
-                m.d.comb += [
-                    finished.eq(self._atomic.done),
-                    late.eq(self._atomic.failed),
-                    cause.eq(Mux(reserves, Cause.LOAD_FAULT, Cause.STORE_FAULT)),
+                    finished.eq(self._stage.finished),
+                    late.eq(self._stage.finished & self._stage.failed),
+                    cause.eq(self._stage.cause),
                 ]
             with m.Case(Unit.MULTIPLY):
                 m.d.comb += finished.eq(self.multiplications.ready)
@@ -324,21 +273,17 @@ class Execute(wiring.Component):
         )
         value = self.x.value
         with m.Switch(controls.unit):
-            with m.Case(Unit.JUMP):
-                m.d.comb += value.eq(held.fetched.pc + 4)
             with m.Case(Unit.CSR):
                 m.d.comb += value.eq(self._csrs.value)
             with m.Case(Unit.COMPARE):
                 m.d.comb += value.eq(self.simple)
             with m.Case(Unit.ATOMIC):
-                m.d.comb += value.eq(self._atomic.result)
+                m.d.comb += value.eq(self._stage.result)
             with m.Default():
-                m.d.comb += value.eq(self._arithmetic.result)
-        with m.If(controls.post_increment):
-            m.d.comb += value.eq(held.rs1 + held.rs2)
+                m.d.comb += value.eq(self._integer.result)
         rd = held.fetched.word[7:12]
         now = controls.post_increment | (controls.writes_x & ~later)
-        answered = self._asked & self.held_done
+        answered = self._stage.answered
         m.d.comb += [
             self.x.enable.eq(self.retired & now & (held.register != 0)),
             self.x.register.eq(held.register),
@@ -354,58 +299,46 @@ class Execute(wiring.Component):
     def _leave(self, m: Module) -> None:
         """What follows: CSRs, the next address, and the next instruction."""
         held, csrs, controls = self._held, self._csrs, self._held.controls
-        following, leads_on = Signal(32), Signal()
-        halted = self.halt.halted
-        handled = can_fetch(csrs.handler)
-        takes_trap = self._trap & handled
+        m.submodules.flow = flow = Flow()
         simple = Mux(self._is(Unit.COMPARE) & self.retired, self.simple_flags, 0)
         used = self._done & self._early.legal
         writes_vector = self._is(Unit.CSR) & csrs.of_vector & csrs.writes & self._starts
         m.d.comb += [
-            leads_on.eq(~self._taken & ~self._does(SystemOperation.MRET)),
-            following.eq(
-                Mux(
-                    self._does(SystemOperation.MRET),
-                    csrs.return_pc,
-                    Mux(self._taken, self._target, held.fetched.pc + 4),
-                )
-            ),
-            self.target.eq(Mux(self._trap, csrs.handler, following)),
-            self.redirect.eq(
-                takes_trap
-                | (
-                    self.retired
-                    & ((following != held.fetched.following) | self._does(SystemOperation.FENCE_I))
-                )
-            ),
-            self.update.eq(self.retired & (~leads_on | (following != held.fetched.following))),
-            self.taken.eq(~leads_on),
+            flow.fetched.eq(held.fetched),
+            flow.retired.eq(self.retired),
+            flow.trapped.eq(self._trap),
+            flow.cause.eq(self._cause),
+            flow.value.eq(self._trap_value),
+            flow.jumps.eq(self._integer.taken),
+            flow.jump_target.eq(self._integer.target),
+            flow.returns.eq(self._does(SystemOperation.MRET)),
+            flow.return_pc.eq(csrs.return_pc),
+            flow.handler.eq(csrs.handler),
+            flow.refetches.eq(self._does(SystemOperation.FENCE_I)),
+            self.redirect.eq(flow.redirect),
+            self.target.eq(flow.target),
+            self.update.eq(flow.update),
+            self.taken.eq(flow.taken),
+            self.halt.eq(flow.halt),
             csrs.commit.eq(self.retired & self._is(Unit.CSR) & ~csrs.of_vector),
             csrs.retired.eq(self.retired),
-            csrs.trap.eq(takes_trap),
-            csrs.ret.eq(self.retired & self._does(SystemOperation.MRET)),
+            csrs.trap.eq(flow.takes_trap),
+            csrs.ret.eq(self.retired & flow.returns),
             csrs.cause.eq(self._cause),
             csrs.pc.eq(held.fetched.pc),
             csrs.trap_value.eq(self._trap_value),
             csrs.float_used.eq(used & controls.floating),
             csrs.vector_used.eq((used & controls.vector) | (self._done & writes_vector)),
             csrs.flags.eq(self.flags | simple),
-            self.issued.ready.eq((~self._valid | self._done) & ~halted),
+            self.issued.ready.eq((~self._valid | self._done) & ~flow.halt.halted),
         ]
-        with m.If(self._trap & ~handled):
-            m.d.sync += [
-                halted.eq(1),
-                self.halt.cause.eq(self._cause),
-                self.halt.pc.eq(held.fetched.pc),
-                self.halt.value.eq(self._trap_value),
-            ]
         with m.If(self.issued.ready):
             m.d.sync += [
                 self._valid.eq(self.issued.valid & ~self.redirect & ~self._trap),
                 held.eq(self.issued.payload),
             ]
         stays = self._valid & ~self._done
-        memory = controls.unit.matches(Unit.LOAD, Unit.STORE, Unit.ATOMIC, Unit.SYSTEM)
+        memory = controls.unit.matches(*_MEMORY_UNITS, Unit.SYSTEM)
         m.d.comb += [
             self.waits_for_memory.eq(stays & memory),
             self.waits_for_vector.eq(stays & self._offloaded),

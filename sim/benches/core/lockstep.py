@@ -13,9 +13,9 @@ from fanweave.golden.riscv.trap import TrapError
 from fanweave.hw.core.config import ScalarConfig
 from fanweave.hw.core.core import Core
 from fanweave.hw.core.testing import CoreBench, Memories
-from fanweave.sim.benches.core.random_programs import DATA_BASE, ScalarProgram
+from fanweave.sim.benches.core.programs import DATA_BASE, ScalarProgram
 
-__all__ = ["DifferenceError", "LockstepResult", "load", "run_lockstep"]
+__all__ = ["DifferenceError", "GoldenMemories", "LockstepResult", "load", "run_lockstep"]
 
 _CSRS = ("mie", "mscratch", "mcause", "mtval", "mtvec", "mepc", "frm")
 
@@ -88,12 +88,21 @@ class LockstepResult:
         How many.
     stalls : dict of str to int
         Cycles without an instruction, by cause.
+    registers : dict of str to int
+        What the core wrote last, such as ``x5`` and ``f1``.
+    memory : Memory
+        The core's, at the end.
+    halted : tuple of int or None
+        Cause, address and value of a trap without a handler, which ended the run.
     """
 
     instructions: int
     traps: int
     cycles: int
     stalls: dict[str, int]
+    registers: dict[str, int]
+    memory: Memory
+    halted: tuple[int, int, int] | None
 
 
 class _Checker:
@@ -103,6 +112,8 @@ class _Checker:
         self.hart, self.end = hart, end
         self.instructions = self.traps = 0
         self.ended = False
+        self.halted: tuple[int, int, int] | None = None
+        self.registers: dict[str, int] = {}
         #: Values that registers are still to get, in order.
         self._expected: dict[str, deque[int]] = defaultdict(deque)
         self._state: dict[str, int] | None = None
@@ -119,7 +130,19 @@ class _Checker:
             if getattr(trace, f"{port}_write"):
                 register = f"{letter}{getattr(trace, f'{port}_register')}"
                 self._written(register, getattr(trace, f"{port}_value"))
-        return (self.ended and not any(self._expected.values())) or bool(ctx.get(core.halt.halted))
+        halt = ctx.get(core.halt)
+        if halt.halted:
+            self._halt(halt)
+            return True
+        return self.ended and not any(self._expected.values())
+
+    def _halt(self, halt: Any) -> None:
+        """The core stands still: so must golden's, for the same reason."""
+        self.halted = (halt.cause, halt.pc, halt.value)
+        trap = self.hart.unhandled
+        wanted = None if trap is None else (int(trap.cause), self.hart.pc, trap.value)
+        if self.halted != wanted:
+            self._fail(f"the core halts with {self.halted}; expected {wanted}")
 
     def _fail(self, text: str) -> None:
         raise DifferenceError(f"{text}, at or before {self._last}")
@@ -156,6 +179,7 @@ class _Checker:
         waiting = self._expected[register]
         if not waiting:
             self._fail(f"{register} is written with {value:#x}; expected is nothing")
+        self.registers[register] = value
         wanted = waiting.popleft()
         if value != wanted:
             self._fail(f"{register} becomes {value:#x}; expected {wanted:#x}")
@@ -229,4 +253,7 @@ def run_lockstep(
         traps=checker.traps,
         cycles=bench.cycles,
         stalls=dict(bench.stalls),
+        registers=checker.registers,
+        memory=memory,
+        halted=checker.halted,
     )

@@ -5,17 +5,22 @@ A handler steps over what trapped; after a fetch from nowhere it goes on at the 
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
 
-from fanweave.golden.isa.cluster import HOST, REGIONS, RESET_ADDRESS, RegionName
-from fanweave.golden.isa.riscv import INSTRUCTION_BY_NAME, INSTRUCTIONS, kind_of
+from fanweave.golden.isa.cluster import HOST, RESET_ADDRESS
+from fanweave.golden.isa.riscv import INSTRUCTIONS, kind_of
 from fanweave.golden.isa.riscv_csr import CSR_BY_NAME, Cause
 from fanweave.golden.isa.riscv_encoding import Extension, InstructionKind
+from fanweave.sim.benches.core.programs import (
+    DATA_BASE,
+    ScalarProgram,
+    assemble,
+    csr_access,
+    load_constant,
+)
 
-__all__ = ["DATA_BASE", "ScalarProgram", "assemble", "random_program"]
+__all__ = ["random_program"]
 
-#: Where programs load and store, and how many bytes of it they see.
-DATA_BASE = next(r.base for r in REGIONS if r.name is RegionName.L1) + 0x8000
+#: Bytes that programs see.
 DATA_BYTES = 0x1000
 
 #: Registers that random instructions do not write: distances, pointers, where to recover.
@@ -31,58 +36,20 @@ _READ = ("mstatus", "mtvec", "mhartid", "instret", "instreth", "mvendorid", "mar
          "vl", "vtype", "vtlreg", "mepc")  # fmt: skip
 
 
-@dataclass(frozen=True, kw_only=True)
-class ScalarProgram:
-    """A program in memory.
-
-    Attributes
-    ----------
-    words : tuple of int
-        From the address where cores start.
-    data : bytes
-        From `DATA_BASE`.
-    end : int
-        Address of an endless loop that it ends in.
-    """
-
-    words: tuple[int, ...]
-    data: bytes
-    end: int
-
-
-def assemble(name: str, **fields: int) -> int:
-    """An instruction; fields that are not given are zero, ``rm`` is dynamic."""
-    kind = INSTRUCTION_BY_NAME[name]
-    defaults = {"rm": 7, "vm": 1}
-    return kind.encode(**{key: fields.get(key, defaults.get(key, 0)) for key in kind.fields})
-
-
-def _load_constant(register: int, value: int) -> list[int]:
-    low = (value & 0xFFF ^ 0x800) - 0x800
-    high = value - low & 0xFFFFFFFF
-    high = (high ^ 1 << 31) - (1 << 31)
-    words = [assemble("lui", rd=register, imm=high)]
-    return [*words, assemble("addi", rd=register, rs1=register, imm=low)]
-
-
-def _csr(name: str, csr: str, rd: int, rs1: int) -> int:
-    return assemble(name, csr=CSR_BY_NAME[csr].address, rd=rd, rs1=rs1)
-
-
 def _handler() -> list[int]:
     """Steps over what trapped, or goes to x30; keeps all registers."""
     s = _SCRATCH
     words = [
-        _csr("csrrw", "mscratch", s, s),
-        _csr("csrrs", "mcause", s, 0),
+        csr_access("csrrw", "mscratch", s, s),
+        csr_access("csrrs", "mcause", s, 0),
         assemble("addi", rd=s, rs1=s, imm=-int(Cause.FETCH_FAULT)),
         assemble("beq", rs1=s, rs2=0, imm=20),
-        _csr("csrrs", "mepc", s, 0),
+        csr_access("csrrs", "mepc", s, 0),
         assemble("addi", rd=s, rs1=s, imm=4),
-        _csr("csrrw", "mepc", 0, s),
+        csr_access("csrrw", "mepc", 0, s),
         assemble("jal", rd=0, imm=8),
-        _csr("csrrw", "mepc", 0, _RECOVERY),
-        _csr("csrrw", "mscratch", s, s),
+        csr_access("csrrw", "mepc", 0, _RECOVERY),
+        csr_access("csrrw", "mscratch", s, s),
         assemble("mret"),
     ]
     assert len(words) == _HANDLER_WORDS
@@ -160,7 +127,7 @@ def _control(writer: _Writer) -> None:
         writer.add(*[assemble("addi", rd=0, rs1=0, imm=0)] * 5)
         target = generator.choice((distance, distance, distance + 2, distance + 1))
         if generator.random() < 0.15:
-            writer.add(*_load_constant(_RECOVERY, writer.address + 12))
+            writer.add(*load_constant(_RECOVERY, writer.address + 12))
             writer.add(assemble("jalr", rd=writer.free(), rs1=_STEP, imm=0x400))
             return
         register = writer.generator.choice([n for n in _FREE if n])
@@ -220,10 +187,9 @@ def _system(writer: _Writer) -> None:
         writer.any_row(generator.choice(_CSR_ROWS), csr=number)
     elif choice < 0.65:
         bit = generator.choice((0x2000, 0x4000, 0x6000, 0x88, 8))
-        writer.add(*_load_constant(29, bit))
-        writer.add(
-            _csr(generator.choice(("csrrs", "csrrs", "csrrs", "csrrs", "csrrc")), "mstatus", 29, 29)
-        )
+        writer.add(*load_constant(29, bit))
+        name = generator.choices(("csrrs", "csrrc"), (4, 1))[0]
+        writer.add(csr_access(name, "mstatus", 29, 29))
     elif choice < 0.75:
         writer.add(assemble(generator.choice(("ecall", "ebreak"))))
     elif choice < 0.9:
@@ -279,20 +245,20 @@ def random_program(seed: int, pieces: int = 200) -> ScalarProgram:
     generator = random.Random(seed)
     writer = _Writer(generator)
     writer.add(assemble("jal", rd=0, imm=4 * (_HANDLER_WORDS + 1)), *_handler())
-    writer.add(*_load_constant(_SCRATCH, RESET_ADDRESS + 4))
-    writer.add(_csr("csrrw", "mtvec", 0, _SCRATCH))
-    writer.add(*_load_constant(_SCRATCH, 0x2000), _csr("csrrs", "mstatus", 0, _SCRATCH))
+    writer.add(*load_constant(_SCRATCH, RESET_ADDRESS + 4))
+    writer.add(csr_access("csrrw", "mtvec", 0, _SCRATCH))
+    writer.add(*load_constant(_SCRATCH, 0x2000), csr_access("csrrs", "mstatus", 0, _SCRATCH))
     for register, value in (
         (_STEP, generator.choice((4, 4, 8, 2, -4 & 0xFFFFFFFF))),
         (_DEVICE, HOST.base + 8),
         *((pointer, DATA_BASE + DATA_BYTES // 2 + 64 * n) for n, pointer in enumerate(_POINTERS)),
     ):
-        writer.add(*_load_constant(register, value))
+        writer.add(*load_constant(register, value))
     for register in range(32):
         writer.add(assemble("flw", fd=register, rs1=_POINTERS[0], imm=4 * register))
     for register in _FREE:
         if generator.random() < 0.7:
-            writer.add(*_load_constant(register, generator.randrange(1 << 32)))
+            writer.add(*load_constant(register, generator.randrange(1 << 32)))
     makers, weights = zip(*_KINDS, strict=True)
     for _ in range(pieces):
         generator.choices(makers, weights)[0](writer)
