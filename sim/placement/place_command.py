@@ -27,7 +27,12 @@ _EXAMPLE = """Examples:
 def workload_options(function: Any) -> Any:
     """Options that `place` and `sweep` share."""
     options = (
-        click.option("--record", default="log", show_default=True, help="Of mode imitation; its Bifocal also in sound."),
+        click.option(
+            "--record",
+            default="log",
+            show_default=True,
+            help="Of mode imitation; its Bifocal also in sound.",
+        ),
         click.option("--mode", default="imitation", show_default=True, help="Rules of the run."),
         click.option(
             "--elements",
