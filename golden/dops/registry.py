@@ -19,7 +19,8 @@ from fanweave.golden.dops.schedulers.lists import Cpop, Heft, Peft
 from fanweave.golden.dops.schedulers.rolling import RollingHorizon
 from fanweave.golden.dops.schedulers.static import STATIC, Static
 from fanweave.golden.dops.simulate import Workload
-from fanweave.golden.dops.sound import place_sound, sound_problems
+from fanweave.golden.dops.sound import place_sound
+from fanweave.golden.dops.sound_problem import sound_problems
 from fanweave.golden.dops.tables import check_keys, nearest
 from fanweave.golden.errors import InputError
 

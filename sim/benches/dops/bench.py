@@ -11,6 +11,7 @@ from fanweave.golden.dops.schedulers.static import STATIC
 from fanweave.golden.errors import InputError
 from fanweave.sim.benches.dops.ablations import ablation_rows, layout_rows
 from fanweave.sim.benches.dops.grid import grid_rows
+from fanweave.sim.benches.dops.waterfall import waterfall_rows
 from fanweave.sim.placement.jobs import Job, Outcome, Variant, run_jobs
 from fanweave.sim.report.bench_rows import BenchRow
 
@@ -40,7 +41,7 @@ def rows(
     part : str, optional
         ``log``, ``ties``, ``trace``, ``grid``, ``grid:CASE`` or ``grid:CASE:RECORD`` (16
         workloads that stand for 64), ``grid64:CASE:RECORD`` (all of them), ``ablations``,
-        ``layouts``; all but the 64 if not given.
+        ``layouts``, ``waterfall``; all but the 64 if not given.
     reference : Path, optional
         Folder with the recorded values, ``log.csv``, ``trace.csv`` and ``trace_totals.csv``;
         errors are printed beside times then.
@@ -57,6 +58,7 @@ def rows(
         "grid": lambda: grid_rows(quick),
         "ablations": lambda: ablation_rows(quick),
         "layouts": lambda: layout_rows(quick),
+        "waterfall": lambda: waterfall_rows(quick),
     }
     if part is None:
         return [row for each in parts.values() for row in each()]

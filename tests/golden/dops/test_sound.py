@@ -14,7 +14,8 @@ from fanweave.golden.dops.schedulers.lists import Cpop, Heft
 from fanweave.golden.dops.schedulers.rolling import Effort, RollingHorizon
 from fanweave.golden.dops.schedulers.static import STATIC, Static
 from fanweave.golden.dops.simulate import Workload
-from fanweave.golden.dops.sound import place_sound, run_sound, sound_problems
+from fanweave.golden.dops.sound import place_sound, run_sound
+from fanweave.golden.dops.sound_problem import sound_problems
 from fanweave.golden.errors import FaultError, InputError
 
 RECORD = load_record("log")

@@ -213,3 +213,19 @@ def test_two_files_cannot_be_standard_output():
     result = run("place", *SMALL, "--json", "-", "--csv", "-")
     assert result.exit_code == 2
     assert "only one file" in result.output
+
+
+def test_sound_mode(tmp_path):
+    file = tmp_path / "trace.json"
+    more = ("--mode", "Sound", "--scheduler", "PD", "--timeline", file, "--json", "-")
+    result = run("place", *SMALL, *more)
+    assert result.exit_code == 0
+    document = json.loads(result.stdout)
+    assert (document["mode"], document["record"]) == ("sound", "")
+    assert 0 < document["lower_bound_s"] < document["total_s"]
+    assert "nothing is above a peak" in document["checked_rules"]
+    assert "a token follows the one before" not in document["waived_rules"]
+    assert document["placement"]["prefill"]["Embedding"] == {"CPU0": 1}
+    assert json.loads(file.read_text())["traceEvents"]
+    with pytest.raises(InputError, match="mode sound explains nothing; use --mode imitation"):
+        run("place", *SMALL, "--mode", "sound", "--explain", "L3_QK_s0")

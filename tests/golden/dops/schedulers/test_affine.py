@@ -9,7 +9,8 @@ from fanweave.golden.dops.schedulers.affine import Affine, amortised
 from fanweave.golden.dops.schedulers.lists import Heft
 from fanweave.golden.dops.schedulers.static import Static
 from fanweave.golden.dops.simulate import Workload
-from fanweave.golden.dops.sound import run_sound, sound_problems
+from fanweave.golden.dops.sound import run_sound
+from fanweave.golden.dops.sound_problem import sound_problems
 
 
 def test_a_load_counts_with_its_share_and_is_paid_whole():

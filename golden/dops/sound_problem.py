@@ -1,0 +1,194 @@
+"""What sound mode does otherwise, and its problems: graph, costs, homes of keys and values."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from fanweave.golden.dops.costs.physical import Physical
+from fanweave.golden.dops.costs.tables import CostTables
+from fanweave.golden.dops.flat import flatten
+from fanweave.golden.dops.graph import Sharding, build_graph
+from fanweave.golden.dops.kv import KvHome, home_by_capacity
+from fanweave.golden.dops.models import ModelCard
+from fanweave.golden.dops.place import Problem, check_capacity, memory_limits
+from fanweave.golden.dops.platforms import Device, Platform
+from fanweave.golden.dops.records import Record
+from fanweave.golden.dops.simulate import Workload
+from fanweave.golden.dops.work import byte_count, element_bits
+from fanweave.golden.errors import InputError
+
+__all__ = ["SoundOptions", "kv_homes", "sound_problem", "sound_problems"]
+
+#: Share of a transfer of weights that is hidden behind writing and using them: they stream.
+_STREAMED = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class SoundOptions:
+    """What sound mode does otherwise than the published rules, each of it on its own.
+
+    Attributes
+    ----------
+    physical : bool
+        Costs within all peaks, instead of the record's.
+    ends : bool
+        Embedding and language head.
+    free_kv : bool
+        Keys and values at the cheapest home, and attention on any device.
+    in_order : bool
+        A token begins when the one before has ended.
+    links : bool
+        The platform's own links, instead of the record's.
+    fair : bool
+        Earliest finish with affinity for the baselines.
+    """
+
+    physical: bool = True
+    ends: bool = True
+    free_kv: bool = True
+    in_order: bool = True
+    links: bool = True
+    fair: bool = True
+
+
+def kv_homes(
+    platform: Platform, model: ModelCard, sharding: Sharding, *, batch: int, tokens: int, bits: int
+) -> Iterator[KvHome]:
+    """Homes of all keys and values that fit: the PIMs, the NPUs, the host.
+
+    The pieces are dealt to the devices of a type in order, as evenly as possible, and the memory
+    for `tokens` tokens of every sequence is set aside from the start.
+    """
+    limits = memory_limits(platform)
+    piece = byte_count(model.kv_elements // sharding.attention * batch * tokens, bits)
+    for kind in ("pim", "npu"):
+        indices = platform.indices(kind)
+        if not indices:
+            continue
+        each, more = divmod(sharding.attention, len(indices))
+        devices = [d for i, d in enumerate(indices) for _ in range(each + (i < more))]
+        reserved = tuple(piece * devices.count(d) for d in range(len(limits)))
+        if all(size <= limit for size, limit in zip(reserved, limits, strict=True)):
+            yield KvHome(place=kind, devices=tuple(devices), reserved=reserved)
+    nothing = (0,) * len(limits)
+    at_host = (platform.host,) * sharding.attention
+    yield KvHome(place="host", devices=at_host, reserved=nothing)
+
+
+def _models(platform: Platform, bits: int) -> list[Physical]:
+    """One cost model a device; those of one type with the same numbers share one."""
+    made: dict[Device, Physical] = {}
+    result = []
+    for device in platform.devices:
+        same = next((d for d in made if _alike(d, device)), device)
+        result.append(made.setdefault(same, Physical(same, bits)))
+    return result
+
+
+def _alike(one: Device, other: Device) -> bool:
+    return {**vars(one), "name": ""} == {**vars(other), "name": ""}
+
+
+def sound_problem(
+    model: ModelCard,
+    platform: Platform,
+    workload: Workload,
+    record: Record,
+    home: KvHome,
+    *,
+    bits: int,
+    sharding: Sharding,
+    options: SoundOptions,
+) -> Problem:
+    """Graph and costs with keys and values at one home.
+
+    Raises
+    ------
+    InputError
+        If something does not fit into memory.
+    """
+    graph = build_graph(model, sharding, topology=platform.topology, ends=options.ends)
+    flat = flatten(graph, platform, home, attention_anywhere=options.free_kv)
+    physical = options.physical
+    tables = CostTables(
+        flat,
+        platform,
+        _models(platform, bits) if physical else record.cost_models(platform, bits),
+        bits=bits,
+        load_compute=_STREAMED if physical else record.load_compute,
+        load_place=_STREAMED if physical else record.load_place,
+    )
+    case = Problem(
+        platform=platform,
+        record=record,
+        workload=workload,
+        bits=bits,
+        home=home,
+        flat=flat,
+        tables=tables,
+    )
+    # A tied table is the head's weight, which the graph has.
+    table = 0 if model.tied or not options.ends else model.hidden * model.vocabulary
+    check_capacity(case, model, table=byte_count(table, bits))
+    return case
+
+
+def sound_problems(
+    model: ModelCard,
+    platform: Platform,
+    workload: Workload,
+    record: Record,
+    *,
+    elements: str = "fp16",
+    sharding: Sharding | None = None,
+    options: SoundOptions | None = None,
+) -> list[Problem]:
+    """One problem a home of keys and values at which everything fits.
+
+    Parameters
+    ----------
+    model, platform, workload, record
+        Of the record only Bifocal's parameters and the period of planning count.
+    elements : str
+    sharding : Sharding, optional
+        As of `fanweave.golden.dops.place.problem`.
+    options : SoundOptions, optional
+        All of them if not given.
+
+    Raises
+    ------
+    InputError
+        If the model cannot be cut so, or fits with no home; says what is missing at the last.
+    """
+    bits, options = element_bits(elements), options or SoundOptions()
+    if not options.links:
+        platform = record.platform(platform)
+    if sharding is None:
+        pieces = max(1, len(platform.indices("pim")))
+        sharding = Sharding(attention=pieces, feed_forward=pieces)
+    sharding.check(model)
+    tokens = workload.prefill + workload.decode
+    size = {"batch": workload.batch, "tokens": tokens, "bits": bits}
+    homes: Iterable[KvHome] = [home_by_capacity(platform, model, sharding, **size)]
+    if options.free_kv:
+        homes = kv_homes(platform, model, sharding, **size)
+    found: list[Problem] = []
+    last: InputError | None = None
+    for home in homes:
+        try:
+            case = sound_problem(
+                model,
+                platform,
+                workload,
+                record,
+                home,
+                bits=bits,
+                sharding=sharding,
+                options=options,
+            )
+        except InputError as error:
+            last = error
+        else:
+            found.append(case)
+    if not found and last is not None:
+        raise last
+    return found

@@ -1,0 +1,42 @@
+from dataclasses import fields, replace
+
+import pytest
+
+from fanweave.golden.dops.models import load_model
+from fanweave.golden.dops.place import imitate, problem
+from fanweave.golden.dops.platforms import load_platform
+from fanweave.golden.dops.records import load_record, record_names
+from fanweave.golden.dops.schedulers.bifocal import Bifocal
+from fanweave.golden.dops.schedulers.static import Static
+from fanweave.golden.dops.simulate import Workload
+from fanweave.golden.dops.sound import place_sound
+from fanweave.golden.dops.sound_problem import SoundOptions, sound_problems
+from fanweave.golden.dops.waterfall import STEPS, waterfall
+
+CARD = replace(load_model("qwen-1.8b"), layers=2)
+WORK = Workload(batch=4, prefill=64, decode=8)
+
+
+def total(cases, make):
+    return place_sound(cases, make)[1].total
+
+
+@pytest.mark.parametrize("name", record_names())
+def test_it_leads_from_imitation_to_sound_and_adds_up(name):
+    platform, record = load_platform("hp32"), load_record(name)
+    found = waterfall(2.23, CARD, platform, [WORK], record)
+    assert found.published + sum(term for _, term in found.terms) == found.sound
+    assert found.imitated == found.published + found.terms[0][1]
+    case = problem(CARD, platform, WORK, record)
+    makers = (lambda: Static("PD"), lambda: Bifocal(record.bifocal))
+    pd, bifocal = (imitate(case, make()).total for make in makers)
+    assert found.imitated == round(pd / bifocal * 1e6)
+    sound = sound_problems(CARD, platform, WORK, record)
+    pd, bifocal = (total(sound, make) for make in makers)
+    assert found.sound == round(pd / bifocal * 1e6)
+    # Each term but those of things that the record already has is there.
+    assert len({term for _, term in found.terms}) >= 5
+
+
+def test_every_option_is_a_step():
+    assert {name for name, _ in STEPS} == {field.name for field in fields(SoundOptions)}
