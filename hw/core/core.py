@@ -63,7 +63,7 @@ class Core(wiring.Component):
     rounding : Out(3)
         ``frm``.
     halt : Out of `Halt`
-    trace : Out of `Trace`; stalls : Out of `Stalls`
+    observed : Out of `Trace`; stalls : Out of `Stalls`
         For observers and counters.
     """
 
@@ -87,7 +87,7 @@ class Core(wiring.Component):
                 "vector_flags": In(5),
                 "rounding": Out(3),
                 "halt": Out(Halt),
-                "trace": Out(Trace),
+                "observed": Out(Trace),
                 "stalls": Out(Stalls),
             }
         )
@@ -190,7 +190,7 @@ class Core(wiring.Component):
                 ]
 
     def _observe(self, m: Module) -> None:
-        execute, issue, trace, stalls = self._execute, self._issue, self.trace, self.stalls
+        execute, issue, trace, stalls = self._execute, self._issue, self.observed, self.stalls
         free, redirect = Signal(), execute.redirect
         m.d.comb += [
             trace.retired.eq(execute.retired),

@@ -14,6 +14,7 @@ __all__ = ["SOAKS", "rounds_of", "soak"]
 #: name -> "module:function" with the signature
 #: ``play(seed: int, config: str | None) -> str``: one round, and a line about it.
 SOAKS = {
+    "core": "fanweave.sim.benches.core.soak:play",
     "ebpf": "fanweave.sim.benches.ebpf.lockstep:play",
     "ebpf-linux": "fanweave.sim.benches.ebpf.linux:play",
     "ebpf-loader": "fanweave.sw.ebpf.object.fuzz:play",

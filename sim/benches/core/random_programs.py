@@ -6,7 +6,7 @@ A handler steps over what trapped; after a fetch from nowhere it goes on at the 
 import random
 from collections.abc import Callable
 
-from fanweave.golden.isa.cluster import HOST, RESET_ADDRESS
+from fanweave.golden.isa.cluster import HOST, RESET_ADDRESS, peripheral_address
 from fanweave.golden.isa.riscv import INSTRUCTIONS, kind_of
 from fanweave.golden.isa.riscv_csr import CSR_BY_NAME, Cause
 from fanweave.golden.isa.riscv_encoding import Extension, InstructionKind
@@ -26,9 +26,11 @@ DATA_BYTES = 0x1000
 #: Registers that random instructions do not write: distances, pointers, where to recover.
 _STEP, _POINTERS, _DEVICE, _RECOVERY = 25, (26, 27, 28), 24, 30
 _FREE = tuple(n for n in range(32) if n not in (_STEP, *_POINTERS, _DEVICE, _RECOVERY))
+#: From the host's first register for traps: four that exist and do not end the run, and none.
+_REGISTERS = (0, 4, 8, 16, 64, 1024)
 _OFTEN = (8, 9, 10, 11)
 _SCRATCH = 31
-_HANDLER_WORDS = 11
+_HANDLER_WORDS = 12
 #: CSRs that a program may write with anything, and such that it may only read.
 _WRITTEN = ("fflags", "frm", "fcsr", "mscratch", "mie", "mcause", "mtval", "mip", "misa",
             "mstatush", "minstret", "minstreth")  # fmt: skip
@@ -41,6 +43,7 @@ def _handler() -> list[int]:
     s = _SCRATCH
     words = [
         csr_access("csrrw", "mscratch", s, s),
+        csr_access("csrrs", "mtval", s, 0),  # for those who watch registers
         csr_access("csrrs", "mcause", s, 0),
         assemble("addi", rd=s, rs1=s, imm=-int(Cause.FETCH_FAULT)),
         assemble("beq", rs1=s, rs2=0, imm=20),
@@ -74,6 +77,10 @@ class _Writer:
 
     def add(self, *words: int) -> None:
         self.words += words
+
+    def isolate(self) -> None:
+        """No jump from before leads between the instructions that follow."""
+        self.add(*[assemble("addi", rd=0, rs1=0, imm=0)] * 5)
 
     def any_row(self, row: InstructionKind, **chosen: int) -> None:
         """An instruction with random fields but for those that are chosen."""
@@ -110,7 +117,7 @@ def _memory(writer: _Writer) -> None:
         if generator.random() < 0.93:
             chosen["imm"] &= ~3
     elif generator.random() < 0.7:
-        chosen["rs1"], chosen["imm"] = _DEVICE, 4 * generator.randrange(-2, 9)
+        chosen["rs1"], chosen["imm"] = _DEVICE, generator.choice(_REGISTERS)
     if row.extension is Extension.POST_INCREMENT:
         chosen["rs1"] = generator.choice(_POINTERS[:1] if generator.random() < 0.9 else _FREE)
         chosen["rs2"] = _STEP
@@ -123,8 +130,7 @@ def _control(writer: _Writer) -> None:
     row = generator.choice(_CONTROL)
     distance = 4 * generator.randrange(1, 6)
     if row.name == "jalr":
-        # No jump from before leads between the instructions that follow.
-        writer.add(*[assemble("addi", rd=0, rs1=0, imm=0)] * 5)
+        writer.isolate()
         target = generator.choice((distance, distance, distance + 2, distance + 1))
         if generator.random() < 0.15:
             writer.add(*load_constant(_RECOVERY, writer.address + 12))
@@ -186,6 +192,7 @@ def _system(writer: _Writer) -> None:
         number = CSR_BY_NAME[generator.choice(("instret", "mhartid", "vlenb"))].address
         writer.any_row(generator.choice(_CSR_ROWS), csr=number)
     elif choice < 0.65:
+        writer.isolate()
         bit = generator.choice((0x2000, 0x4000, 0x6000, 0x88, 8))
         writer.add(*load_constant(29, bit))
         name = generator.choices(("csrrs", "csrrc"), (4, 1))[0]
@@ -250,7 +257,7 @@ def random_program(seed: int, pieces: int = 200) -> ScalarProgram:
     writer.add(*load_constant(_SCRATCH, 0x2000), csr_access("csrrs", "mstatus", 0, _SCRATCH))
     for register, value in (
         (_STEP, generator.choice((4, 4, 8, 2, -4 & 0xFFFFFFFF))),
-        (_DEVICE, HOST.base + 8),
+        (_DEVICE, peripheral_address(HOST, "trap_cause")),
         *((pointer, DATA_BASE + DATA_BYTES // 2 + 64 * n) for n, pointer in enumerate(_POINTERS)),
     ):
         writer.add(*load_constant(register, value))

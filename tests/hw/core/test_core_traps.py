@@ -23,18 +23,18 @@ def test_every_cause(builder, trap_notes, pause):
 
     builder.constant(5, DATA_BASE)
     builder.constant(6, 0x20000008)
-    builder.constant(8, 0x20000000)  # there is no such register
+    builder.constant(8, 0x20000040)  # there is no such register
     builder.op("addi", rd=7, rs1=0, imm=77)
     trapping(Cause.LOAD_MISALIGNED, DATA_BASE + 1, "lw", rd=7, rs1=5, imm=1)
     trapping(Cause.LOAD_MISALIGNED, DATA_BASE + 3, "lhu", rd=7, rs1=5, imm=3)
     trapping(Cause.LOAD_FAULT, 16, "lw", rd=7, rs1=0, imm=16)
-    trapping(Cause.LOAD_FAULT, 0x20000028, "lw", rd=7, rs1=6, imm=32)  # no such register
+    trapping(Cause.LOAD_FAULT, 0x20000040, "lw", rd=7, rs1=6, imm=56)  # no such register
     trapping(Cause.LOAD_FAULT, 0x20000008, "lb", rd=7, rs1=6, imm=0)  # not a word
     trapping(Cause.STORE_MISALIGNED, DATA_BASE + 2, "sw", rs2=7, rs1=5, imm=2)
     trapping(Cause.STORE_FAULT, 0, "sb", rs2=7, rs1=0, imm=0)
-    trapping(Cause.STORE_FAULT, 0x20000028, "sw", rs2=7, rs1=6, imm=32)
-    trapping(Cause.STORE_FAULT, 0x20000000, "amoadd.w", rd=7, rs1=8, rs2=7)
-    trapping(Cause.LOAD_FAULT, 0x20000000, "lr.w", rd=7, rs1=8)
+    trapping(Cause.STORE_FAULT, 0x20000040, "sw", rs2=7, rs1=6, imm=56)
+    trapping(Cause.STORE_FAULT, 0x20000040, "amoadd.w", rd=7, rs1=8, rs2=7)
+    trapping(Cause.LOAD_FAULT, 0x20000040, "lr.w", rd=7, rs1=8)
     trapping(Cause.ECALL, 0, "ecall")
     trapping(Cause.BREAKPOINT, builder.address, "ebreak")
     trapping(Cause.FETCH_MISALIGNED, builder.address + 6, "jal", rd=7, imm=6)
@@ -113,7 +113,7 @@ def record(program):
     written = {}
 
     def observe(ctx, core):
-        trace = ctx.get(core.trace)
+        trace = ctx.get(core.observed)
         if trace.x_write:
             written[f"x{trace.x_register}"] = trace.x_value
         return bool(trace.retired) and trace.pc == program.end

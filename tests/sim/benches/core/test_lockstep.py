@@ -8,7 +8,8 @@ from fanweave.hw.core.config import PRESETS
 from fanweave.hw.core.float_round import FloatRounder
 from fanweave.hw.core.registers import Scoreboard
 from fanweave.hw.core.traps import Traps
-from fanweave.sim.benches.core.lockstep import DifferenceError, run_lockstep
+from fanweave.sim.benches.core.checker import DifferenceError
+from fanweave.sim.benches.core.lockstep import run_lockstep
 from fanweave.sim.benches.core.random_programs import random_program
 
 

@@ -1,0 +1,112 @@
+"""Long random programs on the Verilated core, held against golden's."""
+
+import random
+
+import numpy as np
+
+from fanweave.golden.errors import InputError
+from fanweave.golden.isa.cluster import RESET_ADDRESS, RegionName
+from fanweave.golden.riscv.hart import Hart
+from fanweave.hw.core.config import PRESETS, ScalarConfig
+from fanweave.sim.benches.core.checker import Checker, DifferenceError
+from fanweave.sim.benches.core.lockstep import load
+from fanweave.sim.benches.core.programs import DATA_BASE, ScalarProgram
+from fanweave.sim.benches.core.random_programs import random_program
+from fanweave.sim.benches.core.verilated import CoreRun, run_core
+
+__all__ = ["image_of", "play", "run_verilated"]
+
+_PIECES, _PROGRAMS = 3000, 4
+_LIMIT = 10_000_000
+
+
+def image_of(program: ScalarProgram) -> list[tuple[int, bytes]]:
+    """Memory with a program in it."""
+    words = np.array(program.words, np.uint32).tobytes()
+    return [(RESET_ADDRESS, words), (DATA_BASE, program.data)]
+
+
+def run_verilated(
+    program: ScalarProgram,
+    *,
+    seed: int = 0,
+    pause: float = 0.0,
+    config: ScalarConfig | None = None,
+) -> tuple[CoreRun, Checker]:
+    """Run a program on both, and compare registers, traps and memory.
+
+    CSRs are seen where the program reads them; the handler of traps reads those of a trap.
+
+    Raises
+    ------
+    DifferenceError
+        At the first difference, or if the program does not end.
+    """
+    config = config or ScalarConfig()
+    golden = load(program)
+    checker = Checker(Hart(golden, number=config.hart))
+    run = run_core(
+        image_of(program),
+        boot=RESET_ADDRESS,
+        end=program.end,
+        limit=_LIMIT,
+        seed=seed,
+        pause=pause,
+        config=config,
+        traced=True,
+    )
+    # The core goes round its last loop a little longer.
+    for kind, first, second in run.trace.tolist():
+        if kind < 2:
+            checker.instruction(first, second, bool(kind))
+        else:
+            checker.written(f"{'xf'[kind - 2]}{first}", second)
+    if run.ending != "end":
+        raise DifferenceError(f"the run ends with {run.ending} at {run.pc:#x}; expected its end")
+    if not checker.settled:
+        checker.fail("results are missing at the end")
+    for name, content in (
+        (RegionName.L1, run.l1),
+        (RegionName.INSTRUCTIONS, run.code_memory),
+    ):
+        if (golden.part(name).data != content).any():
+            raise DifferenceError(f"memory {name.value} differs in the end")
+    return run, checker
+
+
+def play(seed: int, config: str | None = None) -> str:
+    """Play a round of the soak.
+
+    Parameters
+    ----------
+    seed : int
+        Decides everything.
+    config : str, optional
+        Preset.
+
+    Raises
+    ------
+    FaultError
+        If something differs.
+    InputError
+        If there is no such preset.
+    """
+    name = config or "default"
+    if name not in PRESETS:
+        raise InputError(
+            f"unknown preset {name!r} of unit core; choose one of {', '.join(sorted(PRESETS))}"
+        )
+    generator = random.Random(seed)
+    instructions = traps = cycles = 0
+    for _ in range(_PROGRAMS):
+        program = random_program(generator.getrandbits(48), _PIECES)
+        run, checker = run_verilated(
+            program,
+            seed=generator.getrandbits(31),
+            pause=generator.choice((0.0, 0.1, 0.4)),
+            config=PRESETS[name],
+        )
+        instructions += checker.instructions
+        traps += checker.traps
+        cycles += run.cycles
+    return f"{name}: {instructions} instructions, {traps} of them traps, in {cycles} cycles"
