@@ -18,7 +18,9 @@ from fanweave.golden.isa.ebpf_machine import FaultCause
 from fanweave.golden.isa.ebpf_maps import RingQuery
 from fanweave.golden.isa.formats import ElementFormat
 from fanweave.golden.isa.registers import Field, Register
+from fanweave.golden.isa.riscv_csr import Cause
 from fanweave.golden.ventaglio import config as ventaglio_config
+from fanweave.hw.core import config as core_config
 
 __all__ = ["UNITS", "Code", "Layout", "Reset", "Top", "Unit", "find_unit"]
 
@@ -255,8 +257,41 @@ _SWITCH = Unit(
     ),
 )
 
+
+def _plain_core(config: core_config.ScalarConfig) -> Any:
+    from fanweave.hw.core.core import Core
+
+    return Core(config=config)
+
+
+def _core_summary(config: core_config.ScalarConfig) -> dict[str, str]:
+    return {
+        "hart": str(config.hart),
+        "accesses": str(config.accesses),
+        "predicted jumps": str(config.predicted_jumps),
+    }
+
+
+_CORE = Unit(
+    name="core",
+    description="scalar core of the vector cluster: RV32IMAF, in order, without memories",
+    presets=core_config.PRESETS,
+    summary=_core_summary,
+    tops={
+        "plain": Top(
+            module="scalar_core",
+            clock="clk",
+            reset=Reset(port="rst", active_low=False),
+            description="Streams for instructions, data and a vector unit.",
+            build=_plain_core,
+        ),
+    },
+    registers=(),
+    codes=(Code(title="Causes of traps (`halt.cause`, `mcause`)", values=Cause),),
+)
+
 #: Units by name.
-UNITS: Mapping[str, Unit] = {unit.name: unit for unit in (_VENTAGLIO, _EBPF, _SWITCH)}
+UNITS: Mapping[str, Unit] = {unit.name: unit for unit in (_VENTAGLIO, _EBPF, _SWITCH, _CORE)}
 
 
 def find_unit(name: str) -> Unit:

@@ -32,10 +32,11 @@ def generated(tmp_path_factory):
     folder = tmp_path_factory.mktemp("verilog") / "out"
     assert status_of("ventaglio", "--config", "tiny", "-o", folder) == 0
     assert status_of("ebpf", "--config", "tiny", "-o", folder) == 0
+    assert status_of("core", "--config", "small", "-o", folder) == 0
     return folder
 
 
-@pytest.mark.parametrize("module", ["ventaglio", "ventaglio_axi", "ebpf"])
+@pytest.mark.parametrize("module", ["ventaglio", "ventaglio_axi", "ebpf", "scalar_core"])
 def test_verilator_finds_nothing_beyond_the_waivers(module, generated):
     toolchain = find_toolchain()
     linted = subprocess.run(
