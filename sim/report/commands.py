@@ -21,6 +21,7 @@ __all__ = ["BENCHES", "bench"]
 #: name -> "module:function" with the signature ``rows(quick: bool, seed: int) -> list[BenchRow]``;
 #: one with parts takes ``part``, one with values to compare with takes ``reference`` as well.
 BENCHES = {
+    "core": "fanweave.sim.benches.core.bench:rows",
     "dops": "fanweave.sim.benches.dops.bench:rows",
     "dops-optimum": "fanweave.sim.benches.dops_optimum:rows",
     "ebpf": "fanweave.sim.benches.ebpf.bench:rows",

@@ -37,7 +37,10 @@ class RunRequest:
 Engine = Callable[[RunRequest], Result]
 
 #: By name: "module:function".
-ENGINES: dict[str, str] = {"golden": "fanweave.sw.kernels.engines:run_golden"}
+ENGINES: dict[str, str] = {
+    "golden": "fanweave.sw.kernels.engines:run_golden",
+    "rtl": "fanweave.sim.benches.core.engine:run",
+}
 
 
 def find_engine(name: str) -> Engine:
