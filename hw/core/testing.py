@@ -12,8 +12,9 @@ from amaranth.sim import Simulator
 from fanweave.hw.core.config import ScalarConfig
 from fanweave.hw.core.core import Core
 from fanweave.hw.core.offload_port import NoVectorUnit
+from fanweave.hw.stream.checker import StreamChecker
 
-__all__ = ["CoreBench", "Memories"]
+__all__ = ["CoreBench", "Memories", "VectorModel"]
 
 
 class Memories:
@@ -28,9 +29,17 @@ class Memories:
         raise NotImplementedError
 
 
+class VectorModel:
+    """What stands behind the core's offload port; a test's own class does something there."""
+
+    def before_edge(self, ctx: Any, core: Core) -> None:
+        """Set verdicts, results and what is busy, having seen this cycle's offload."""
+        raise NotImplementedError
+
+
 @dataclass(kw_only=True)
 class CoreBench:
-    """Runs a core, without a vector unit, cycle by cycle.
+    """Runs a core cycle by cycle; every stream is watched for its protocol.
 
     Parameters
     ----------
@@ -43,6 +52,8 @@ class CoreBench:
     pause : float
         Chance that a request is not taken, or a response not given, in a cycle.
     config : ScalarConfig
+    vector : VectorModel or None
+        Without one, vector instructions are illegal.
 
     Attributes
     ----------
@@ -57,6 +68,7 @@ class CoreBench:
     seed: int = 0
     pause: float = 0.0
     config: ScalarConfig = field(default_factory=ScalarConfig)
+    vector: VectorModel | None = None
     cycles: int = 0
     stalls: dict[str, int] = field(default_factory=dict)
 
@@ -67,15 +79,14 @@ class CoreBench:
         -------
         bool
             Whether it did, within `limit` cycles.
+
+        Raises
+        ------
+        AssertionError
+            If the core breaks the protocol of a stream.
         """
         core = Core(config=self.config)
-        vector = NoVectorUnit()
-        top = Module()
-        top.submodules.core = core
-        top.submodules.vector = vector
-        wiring.connect(top, core.offloads, vector.offloads)
-        wiring.connect(top, vector.verdicts, core.verdicts)
-        wiring.connect(top, vector.results, core.results)
+        top, checkers = self._top(core)
         ended = False
 
         async def drive(ctx: Any) -> None:
@@ -85,11 +96,15 @@ class CoreBench:
             ports = _Ports(self.memories, random.Random(self.seed), self.pause)
             for _ in range(limit):
                 ports.before_edge(ctx, core)
+                if self.vector is not None:
+                    self.vector.before_edge(ctx, core)
                 ended = observe(ctx, core)
                 stalls = ctx.get(core.stalls.as_value())
                 if stalls:
                     name = _STALLS[stalls.bit_length() - 1]
                     self.stalls[name] = self.stalls.get(name, 0) + 1
+                for name, checker in checkers.items():
+                    assert not ctx.get(checker.violation), f"{name}: {ctx.get(checker.cause)}"
                 if ended:
                     return
                 ports.sample(ctx, core)
@@ -101,6 +116,23 @@ class CoreBench:
         simulator.add_testbench(drive)
         simulator.run()
         return ended
+
+    def _top(self, core: Core) -> tuple[Module, dict[str, StreamChecker]]:
+        """The core with checkers at its streams, and with no vector unit unless there is one."""
+        top = Module()
+        top.submodules.core = core
+        checkers = {}
+        for name in ("fetches", "requests", "offloads"):
+            watched = getattr(core, name)
+            checkers[name] = checker = StreamChecker(shape=watched.payload.shape())
+            top.submodules[f"{name}_checker"] = checker
+            checker.watch(top, watched)
+        if self.vector is None:
+            top.submodules.vector = vector = NoVectorUnit()
+            wiring.connect(top, core.offloads, vector.offloads)
+            wiring.connect(top, vector.verdicts, core.verdicts)
+            wiring.connect(top, vector.results, core.results)
+        return top, checkers
 
 
 _STALLS = ("fetch", "load", "operand", "memory", "offload", "unit", "redirect")
