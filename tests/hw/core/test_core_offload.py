@@ -235,3 +235,40 @@ def test_flags_of_the_unit_are_awaited(builder):
     _, retired, _ = play(builder, unit, each_cycle=each_cycle)
     cycles = {pc: cycle for cycle, pc in retired}
     assert cycles[vector + 4] - cycles[vector] >= 20
+
+
+class Watching(Unit):
+    """Notes the accesses that wait for a response when a vector instruction is given."""
+
+    def __init__(self):
+        super().__init__()
+        self.kinds, self.outstanding = [], []
+
+    def before_edge(self, ctx, core):
+        super().before_edge(ctx, core)
+        if ctx.get(core.responses.valid):
+            self.outstanding.pop(0)
+        if ctx.get(core.offloads.valid) and ctx.get(core.offloads.ready):
+            name = kind_of(ctx.get(core.offloads.payload.word)).name
+            self.kinds.append((name, tuple(self.outstanding)))
+        if ctx.get(core.requests.valid) and ctx.get(core.requests.ready):
+            self.outstanding.append(ctx.get(core.requests.payload.write))
+
+
+def test_the_unit_waits_for_accesses_before(builder):
+    """A vector load for stores, a vector store for loads as well."""
+    switch_on(builder)
+    builder.constant(5, DATA_BASE)
+    for _ in range(6):
+        for scalar in ("lw", "sw"):
+            for vector in ("vle32.v", "vse32.v", "vadd.vv"):
+                fields = {"rd": 6} if scalar == "lw" else {"rs2": 5}
+                builder.op(scalar, rs1=5, **fields)
+                builder.op(vector, **({} if vector == "vadd.vv" else {"rs1": 5}))
+    unit = Watching()
+    play(builder, unit, pause=0.6)
+    found = {name: {kinds for n, kinds in unit.kinds if n == name} for name, _ in unit.kinds}
+    assert found["vse32.v"] == {()}
+    assert all(1 not in kinds for kinds in found["vle32.v"])
+    assert any(kinds for kinds in found["vle32.v"])  # loads do not wait for loads
+    assert any(1 in kinds for kinds in found["vadd.vv"])

@@ -14,6 +14,7 @@ from fanweave.hw.core.divider import IntegerDivider
 from fanweave.hw.core.fetch import Fetch
 from fanweave.hw.core.multiplier import IntegerMultiplier
 from fanweave.hw.core.operations import AtomicOperation, DivideOperation, MultiplyOperation
+from fanweave.hw.core.predictor import Predictor
 from fanweave.hw.core.registers import Scoreboard
 from fanweave.hw.stream.testing import stream_get, stream_put
 
@@ -172,3 +173,31 @@ def test_fetch_gives_what_follows_each_redirection(seed):
     simulator.add_clock(1e-6)
     simulator.add_testbench(testbench)
     simulator.run()
+
+
+def test_the_predictor_learns_and_forgets():
+    """A target is known from the first time on; taken twice, it is forgotten by the second miss."""
+    predictor = Predictor(places=4)
+    pc, target = 0x80000014, 0x80000100
+    found = []
+
+    async def testbench(ctx):
+        ctx.set(predictor.pc, pc)
+        ctx.set(predictor.update_pc, pc)
+        ctx.set(predictor.update_target, target)
+        for taken in (None, 1, 1, 0, 0, 0, 1, 0):
+            ctx.set(predictor.update, taken is not None)
+            ctx.set(predictor.taken, taken or 0)
+            await ctx.tick()
+            found.append(ctx.get(predictor.following) == target)
+        ctx.set(predictor.taken, 1)
+        ctx.set(predictor.update, 1)
+        await ctx.tick()
+        ctx.set(predictor.pc, pc + 16)  # the same place, another address
+        assert ctx.get(predictor.following) == pc + 20
+
+    simulator = Simulator(predictor)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(testbench)
+    simulator.run()
+    assert found == [False, True, True, True, False, False, True, False]
