@@ -4,7 +4,7 @@ from amaranth import Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from fanweave.golden.isa.riscv_csr import Cause, RoundingMode
+from fanweave.golden.isa.riscv_csr import RoundingMode
 from fanweave.hw.core.csr import CsrFile
 from fanweave.hw.core.float_unit import FloatRequest
 from fanweave.hw.core.flow import Flow
@@ -15,6 +15,7 @@ from fanweave.hw.core.multiplier import IntegerOperands
 from fanweave.hw.core.offload_port import OffloadPort
 from fanweave.hw.core.operations import CsrOperation, SystemOperation, Unit
 from fanweave.hw.core.payloads import Access, Halt, Offload, VectorBusy, Verdict
+from fanweave.hw.core.results import Results
 from fanweave.hw.core.traps import Traps
 
 __all__ = ["Execute"]
@@ -201,21 +202,15 @@ class Execute(wiring.Component):
         ]
 
     def _offload(self, m: Module) -> None:
-        held, controls = self._held, self._held.controls
         m.submodules.offload = self._port = port = OffloadPort()
         wiring.connect(m, port.offloads, wiring.flipped(self.offloads))
         wiring.connect(m, wiring.flipped(self.verdicts), port.verdicts)
-        self._offloaded = Signal(name="offloaded")
-        free = Mux(controls.writes_memory, self.idle, ~controls.reads_memory | self.stores_idle)
         m.d.comb += [
-            self._offloaded.eq(
-                self._is(Unit.OFFLOAD) | (self._is(Unit.CSR) & self._csrs.of_vector)
-            ),
-            port.active.eq(self._starts & self._offloaded & free),
-            port.instruction.word.eq(held.fetched.word),
-            port.instruction.rs1.eq(held.rs1),
-            port.instruction.rs2.eq(held.rs2),
-            port.instruction.fs1.eq(held.fs1),
+            port.instruction.eq(self._held),
+            port.active.eq(self._starts),
+            port.csr_of_vector.eq(self._csrs.of_vector),
+            port.idle.eq(self.idle),
+            port.stores_idle.eq(self.stores_idle),
         ]
 
     def _complete(self, m: Module) -> None:
@@ -244,14 +239,12 @@ class Execute(wiring.Component):
                 fences = self._does(SystemOperation.FENCE) | self._does(SystemOperation.FENCE_I)
                 quiet = self.idle & ~self.vector.loads & ~self.vector.stores
                 m.d.comb += finished.eq(~fences | quiet)
-        with m.If(self._offloaded):
-            verdict = self._port.verdict
-            illegal = verdict.cause == Cause.ILLEGAL_INSTRUCTION
+        with m.If(self._port.offloaded):
             m.d.comb += [
                 finished.eq(self._port.done),
-                late.eq(self._port.done & verdict.trap),
-                cause.eq(verdict.cause),
-                value.eq(Mux(illegal, self._held.fetched.word, verdict.value)),
+                late.eq(self._port.done & self._port.verdict.trap),
+                cause.eq(self._port.verdict.cause),
+                value.eq(self._port.verdict.value),
             ]
         m.d.comb += [
             self._trap.eq(self._valid & (early.trap | late)),
@@ -265,35 +258,20 @@ class Execute(wiring.Component):
         ]
 
     def _results(self, m: Module) -> None:
-        """Registers that the instruction writes, now or later."""
-        held, controls = self._held, self._held.controls
-        later = Signal()
-        m.d.comb += later.eq(
-            controls.unit.matches(Unit.MULTIPLY, Unit.DIVIDE, Unit.LOAD) | self._offloaded
-        )
-        value = self.x.value
-        with m.Switch(controls.unit):
-            with m.Case(Unit.CSR):
-                m.d.comb += value.eq(self._csrs.value)
-            with m.Case(Unit.COMPARE):
-                m.d.comb += value.eq(self.simple)
-            with m.Case(Unit.ATOMIC):
-                m.d.comb += value.eq(self._stage.result)
-            with m.Default():
-                m.d.comb += value.eq(self._integer.result)
-        rd = held.fetched.word[7:12]
-        now = controls.post_increment | (controls.writes_x & ~later)
-        answered = self._stage.answered
+        m.submodules.results = results = Results()
         m.d.comb += [
-            self.x.enable.eq(self.retired & now & (held.register != 0)),
-            self.x.register.eq(held.register),
-            self.ahead.x.eq(self._valid & controls.writes_x & later & (rd != 0)),
-            self.ahead.f.eq(self._valid & controls.writes_f),
-            self.ahead.load.eq(self._is(Unit.LOAD)),
-            self.ahead.register.eq(rd),
-            self.begins.eq(self.ahead),
-            self.begins.x.eq(self.retired & self.ahead.x & ~answered),
-            self.begins.f.eq(self.retired & self.ahead.f & ~answered),
+            results.instruction.eq(self._held),
+            results.valid.eq(self._valid),
+            results.retired.eq(self.retired),
+            results.offloaded.eq(self._port.offloaded),
+            results.answered.eq(self._stage.answered),
+            results.integer.eq(self._integer.result),
+            results.csr.eq(self._csrs.value),
+            results.compared.eq(self.simple),
+            results.atomic.eq(self._stage.result),
+            self.x.eq(results.x),
+            self.ahead.eq(results.ahead),
+            self.begins.eq(results.begins),
         ]
 
     def _leave(self, m: Module) -> None:
@@ -341,6 +319,6 @@ class Execute(wiring.Component):
         memory = controls.unit.matches(*_MEMORY_UNITS, Unit.SYSTEM)
         m.d.comb += [
             self.waits_for_memory.eq(stays & memory),
-            self.waits_for_vector.eq(stays & self._offloaded),
-            self.waits_for_unit.eq(stays & ~memory & ~self._offloaded),
+            self.waits_for_vector.eq(stays & self._port.offloaded),
+            self.waits_for_unit.eq(stays & ~memory & ~self._port.offloaded),
         ]
