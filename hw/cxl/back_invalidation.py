@@ -19,7 +19,7 @@ from fanweave.hw.cxl.payloads import (
     message_layout,
 )
 from fanweave.hw.cxl.tag_table import TagTable
-from fanweave.hw.ebpf.maps.arbiter import Arbiter
+from fanweave.hw.stream.arbiter import Arbiter
 
 __all__ = ["BackInvalidation", "Snooped"]
 

@@ -5,8 +5,8 @@ from amaranth.hdl import Shape, ShapeLike, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from fanweave.hw.ebpf.maps.arbiter import Arbiter
 from fanweave.hw.stream import Queue
+from fanweave.hw.stream.arbiter import Arbiter
 
 __all__ = ["Crossbar"]
 

@@ -9,7 +9,7 @@ from fanweave.golden.isa.cxl_event import Channel, DrsOpcode, NdrOpcode, RwdOpco
 from fanweave.golden.isa.cxl_messages import NO_DATA
 from fanweave.hw.cxl.device_requests import wanted_answers
 from fanweave.hw.cxl.payloads import Failure, Unanswered, message_layout, route_layout
-from fanweave.hw.ebpf.maps.arbiter import Arbiter
+from fanweave.hw.stream.arbiter import Arbiter
 
 __all__ = ["ErrorPort"]
 

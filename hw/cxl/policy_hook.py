@@ -19,8 +19,8 @@ from fanweave.hw.cxl.payloads import (
     Promotion,
     event_layout,
 )
-from fanweave.hw.ebpf.maps.arbiter import Arbiter
 from fanweave.hw.stream import Queue
+from fanweave.hw.stream.arbiter import Arbiter
 
 __all__ = ["PolicyHook"]
 

@@ -5,11 +5,11 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from fanweave.golden.isa.ebpf_maps import MapType
-from fanweave.hw.ebpf.maps.arbiter import Arbiter
 from fanweave.hw.ebpf.maps.descriptor_memory import DescriptorMemory, DescriptorWrite
 from fanweave.hw.ebpf.maps.payloads import PLACE_BITS, Access, AccessResult, Descriptor, is_kind
 from fanweave.hw.ebpf.maps.value_store import StoreCommand
 from fanweave.hw.ebpf.payloads import Cause
+from fanweave.hw.stream.arbiter import Arbiter
 from fanweave.hw.stream.queue import Queue
 
 __all__ = ["AccessUnit"]

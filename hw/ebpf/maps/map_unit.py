@@ -16,7 +16,6 @@ from fanweave.hw.ebpf.maps import (
     table_steps,
 )
 from fanweave.hw.ebpf.maps.access import AccessUnit
-from fanweave.hw.ebpf.maps.arbiter import Arbiter
 from fanweave.hw.ebpf.maps.copier import ROW_BITS
 from fanweave.hw.ebpf.maps.descriptor_memory import DescriptorWrite
 from fanweave.hw.ebpf.maps.payloads import (
@@ -31,6 +30,7 @@ from fanweave.hw.ebpf.maps.payloads import (
 )
 from fanweave.hw.ebpf.maps.value_store import StoreCommand, ValueStore
 from fanweave.hw.ebpf.maps.work import Work, value_address
+from fanweave.hw.stream.arbiter import Arbiter
 
 __all__ = ["MapUnit"]
 

@@ -1,4 +1,4 @@
-"""The map arbiter loses, doubles and invents nothing, and lets nobody wait for long.
+"""The arbiter loses, doubles and invents nothing, and lets nobody wait for long.
 
 Proved for ever, by induction; the sources and the sink do what they like within the rules of
 streams.
@@ -11,7 +11,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
 from fanweave.golden.errors import FaultError
-from fanweave.hw.ebpf.maps.arbiter import Arbiter
+from fanweave.hw.stream.arbiter import Arbiter
 from fanweave.sim.formal import prove
 
 
@@ -104,7 +104,7 @@ class Rules(wiring.Component):
 @pytest.mark.parametrize("sources", [2, 3, 4])
 def test_an_arbiter_is_proved_for_ever(sources):
     rules = Rules(Arbiter(shape=2, sources=sources))
-    prove(rules, name=f"map-arbiter-{sources}", depth=4, timeout=100)
+    prove(rules, name=f"stream-arbiter-{sources}", depth=4, timeout=100)
 
 
 class Unfair(Arbiter):
@@ -129,4 +129,4 @@ class Fickle(Arbiter):
 def test_a_broken_arbiter_is_found(broken):
     rules = Rules(broken(shape=2, sources=3))
     with pytest.raises(FaultError):
-        prove(rules, name=f"map-arbiter-{broken.__name__}", mode="bmc", depth=8, timeout=100)
+        prove(rules, name=f"stream-arbiter-{broken.__name__}", mode="bmc", depth=8, timeout=100)
