@@ -1,6 +1,5 @@
 """Names of modes and schedulers, for everything that lets a user choose one."""
 
-import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -34,6 +33,7 @@ __all__ = [
     "mode_name",
     "mode_names",
     "place",
+    "problem_of",
     "scheduler_name",
     "scheduler_names",
 ]
@@ -79,8 +79,8 @@ def _bifocal(request: Request) -> Scheduler:
     return Bifocal(replace(known, **changed), seed=request.seed)
 
 
-#: Name -> the scheduler, or "module:function" that makes it from a request.
-SCHEDULERS: dict[str, Callable[[Request], Scheduler] | str] = {
+#: Name -> what makes the scheduler of a request.
+SCHEDULERS: dict[str, Callable[[Request], Scheduler]] = {
     **{name: lambda request: Static(request.scheduler) for name in STATIC},
     "HEFT": lambda request: Heft(),
     "CPOP": lambda request: Cpop(),
@@ -90,7 +90,8 @@ SCHEDULERS: dict[str, Callable[[Request], Scheduler] | str] = {
 }
 
 
-def _case(request: Request) -> Problem:
+def problem_of(request: Request) -> Problem:
+    """Graph and costs of a request in imitation."""
     return problem(
         request.model,
         request.platform,
@@ -102,7 +103,7 @@ def _case(request: Request) -> Problem:
 
 
 def _imitation(request: Request, observer: Observer | None) -> Schedule:
-    case = _case(request)
+    case = problem_of(request)
     return imitate(case, make_scheduler(request), observer=observer, sampled=request.sampled)
 
 
@@ -120,8 +121,8 @@ def _sound(request: Request, observer: Observer | None) -> Schedule:
     )[1]
 
 
-#: Name -> the mode, or "module:function"; called with a request and an observer or None.
-MODES: dict[str, Callable[[Request, Observer | None], Schedule] | str] = {
+#: Name -> the mode; called with a request and an observer or None.
+MODES: dict[str, Callable[[Request, Observer | None], Schedule]] = {
     "imitation": _imitation,
     "sound": _sound,
 }
@@ -135,7 +136,7 @@ ACCOUNTS: dict[str, Callable[[], MemoryTrace]] = {
 
 
 def _explain_imitation(request: Request, operator: str, token: int | None) -> Explanation:
-    return explain(_case(request), make_scheduler(request), operator, token=token)
+    return explain(problem_of(request), make_scheduler(request), operator, token=token)
 
 
 #: Mode -> what explains where an operator is; called with a request, the operator's name, and a
@@ -145,21 +146,13 @@ EXPLAINERS: dict[str, Callable[[Request, str, int | None], Explanation]] = {
 }
 
 
-def _find(what: str, name: str, known: Mapping[str, Callable[..., object] | str]) -> str:
+def _find(what: str, name: str, known: Mapping[str, Callable[..., object]]) -> str:
     for candidate in known:
         if candidate.lower() == name.lower():
             return candidate
     raise InputError(
         f"{what} {name!r} is not known{nearest(name, known)}; use one of {', '.join(known)}"
     )
-
-
-def _load(entry: Callable[..., object] | str) -> Callable[..., object]:
-    if callable(entry):
-        return entry
-    module, attribute = entry.split(":")
-    found: Callable[..., object] = getattr(importlib.import_module(module), attribute)
-    return found
 
 
 def scheduler_names() -> list[str]:
@@ -205,9 +198,7 @@ def make_scheduler(request: Request) -> Scheduler:
     name = scheduler_name(request.scheduler)
     if request.parameters and name != "Bifocal":
         raise InputError(f"scheduler {name} has no parameters; Bifocal alone has")
-    made = _load(SCHEDULERS[name])(replace(request, scheduler=name))
-    assert isinstance(made, Scheduler)
-    return made
+    return SCHEDULERS[name](replace(request, scheduler=name))
 
 
 def place(request: Request, mode: str, observer: Observer | None = None) -> Schedule:
@@ -228,6 +219,4 @@ def place(request: Request, mode: str, observer: Observer | None = None) -> Sche
     FaultError
         If the schedule breaks a rule of the mode.
     """
-    result = _load(MODES[mode_name(mode)])(request, observer)
-    assert isinstance(result, Schedule)
-    return result
+    return MODES[mode_name(mode)](request, observer)

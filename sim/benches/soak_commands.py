@@ -1,13 +1,13 @@
 """``fanweave soak``: random tests of a unit until time is up."""
 
-import importlib
 import random
 import time
 from collections.abc import Callable, Iterator
 
 import click
 
-from fanweave.golden.errors import FaultError, InputError
+from fanweave.golden.entries import find_entry
+from fanweave.golden.errors import FaultError
 
 __all__ = ["SOAKS", "rounds_of", "soak"]
 
@@ -76,7 +76,5 @@ def find_soak(name: str) -> Callable[..., str]:
     InputError
         If there is none of this name.
     """
-    if name not in SOAKS:
-        raise InputError(f"soak {name!r} is not known; choose one of {', '.join(SOAKS)}")
-    module, attribute = SOAKS[name].split(":")
-    return getattr(importlib.import_module(module), attribute)
+    found: Callable[..., str] = find_entry("soak", name, SOAKS)
+    return found

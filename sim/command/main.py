@@ -1,11 +1,11 @@
 """Collects the subcommands and maps exceptions to exit statuses 0, 1 and 2."""
 
-import importlib
 import sys
 
 import click
 
 from fanweave import __version__
+from fanweave.golden.entries import load_entry
 from fanweave.golden.errors import FaultError, InputError
 
 __all__ = ["cli", "main"]
@@ -16,7 +16,7 @@ COMMANDS: dict[str, str] = {
     "bench": "fanweave.sim.report.commands:bench",
     "calibrate": "fanweave.sim.serving.calibrate_command:calibrate",
     "doctor": "fanweave.sim.runner.commands:doctor",
-    "ebpf": "fanweave.sim.benches.ebpf.command:ebpf",
+    "ebpf": "fanweave.sw.ebpf.commands:ebpf",
     "model": "fanweave.sw.traces.model_commands:model",
     "place": "fanweave.sim.placement.place_command:place",
     "run": "fanweave.sw.kernels.run_command:run",
@@ -39,8 +39,8 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        module, attribute = COMMANDS[cmd_name].split(":")
-        return getattr(importlib.import_module(module), attribute)
+        command: click.Command = load_entry(COMMANDS[cmd_name])
+        return command
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

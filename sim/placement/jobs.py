@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 from fanweave.golden.dops.graph import Sharding
 from fanweave.golden.dops.layouts import Layout
 from fanweave.golden.dops.models import load_model
-from fanweave.golden.dops.place import Problem, imitate, problem
+from fanweave.golden.dops.place import imitate
 from fanweave.golden.dops.platforms import load_platform
 from fanweave.golden.dops.records import load_record
-from fanweave.golden.dops.registry import Request, make_scheduler
+from fanweave.golden.dops.registry import Request, make_scheduler, problem_of
 from fanweave.golden.dops.registry import place as place_request
 from fanweave.golden.dops.schedule import Schedule
 from fanweave.golden.dops.simulate import Workload
@@ -120,14 +120,7 @@ def _run(job: Job, variant: Variant) -> Schedule:
     request = request_of(job, variant)
     if variant.layout is None:
         return place_request(request, job.mode)
-    case: Problem = problem(
-        request.model,
-        request.platform,
-        request.workload,
-        request.record,
-        elements=request.elements,
-        sharding=request.sharding,
-    )
+    case = problem_of(request)
     layouts = [int(Layout(variant.layout))] * len(case.flat.graph.weights)
     return imitate(case, make_scheduler(request), layouts=layouts, sampled=request.sampled)
 

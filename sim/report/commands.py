@@ -1,6 +1,5 @@
 """``fanweave bench``: runs a benchmark and reports its rows."""
 
-import importlib
 import inspect
 import random
 import sys
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fanweave.golden.entries import find_entry
 from fanweave.golden.errors import InputError
 from fanweave.sim.report.files import STANDARD, check_output
 
@@ -89,7 +89,5 @@ def find_bench(name: str) -> "Callable[..., list[BenchRow]]":
     InputError
         If there is none of this name.
     """
-    if name not in BENCHES:
-        raise InputError(f"benchmark {name!r} is not known; choose one of {', '.join(BENCHES)}")
-    module, attribute = BENCHES[name].split(":")
-    return getattr(importlib.import_module(module), attribute)
+    found: Callable[..., list[BenchRow]] = find_entry("benchmark", name, BENCHES)
+    return found

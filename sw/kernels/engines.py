@@ -4,11 +4,10 @@ An engine is a function from a `RunRequest` to a `Result`. It is registered as
 ``"module:function"``, so that nobody imports it before it is used, and no layer one above it.
 """
 
-import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from fanweave.golden.errors import InputError
+from fanweave.golden.entries import find_entry
 from fanweave.golden.riscv.cluster import Cluster, Result
 from fanweave.golden.riscv.program import Program
 
@@ -51,10 +50,7 @@ def find_engine(name: str) -> Engine:
     InputError
         If there is none of this name; the message lists those that there are.
     """
-    if name not in ENGINES:
-        raise InputError(f"engine {name!r} is not known; choose one of {', '.join(ENGINES)}")
-    module, function = ENGINES[name].split(":")
-    engine: Engine = getattr(importlib.import_module(module), function)
+    engine: Engine = find_entry("engine", name, ENGINES)
     return engine
 
 

@@ -6,14 +6,11 @@ from fanweave.golden.errors import FaultError
 from fanweave.golden.isa.ebpf_engine import MapCommand
 from fanweave.golden.isa.ebpf_machine import FaultCause
 from fanweave.golden.isa.ebpf_maps import MapType
-from fanweave.sim.benches.ebpf import command
 from fanweave.sim.benches.ebpf.map_bench import MapCall, play
 from fanweave.sim.report.bench_rows import BenchRow
 from fanweave.sw.ebpf.programs.cases import CASES, run_case
 
 __all__ = ["classic_rows", "map_rows"]
-
-assert "rtl" in command.ENGINES
 
 _KEY = bytes(range(16))
 _C = MapCommand

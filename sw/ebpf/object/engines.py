@@ -4,13 +4,12 @@ An engine is a function from a `RunRequest` to a `RunResult`. It is registered a
 ``"module:function"``, so that nobody imports it before it is used, and no layer one above it.
 """
 
-import importlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from fanweave.golden.ebpf.interpreter import Trace
-from fanweave.golden.errors import InputError
+from fanweave.golden.entries import find_entry
 from fanweave.golden.isa.ebpf_machine import DEFAULT_BUDGET, FaultCause
 from fanweave.sw.ebpf.object.contents import Contents
 from fanweave.sw.ebpf.object.model import ObjectFile, ObjectProgram
@@ -87,10 +86,11 @@ Engine = Callable[[RunRequest], RunResult]
 ENGINES: dict[str, str] = {
     "golden": "fanweave.sw.ebpf.object.golden_engine:run",
     "kernel": "fanweave.sw.ebpf.object.linux_engine:run",
+    "rtl": "fanweave.sim.benches.ebpf.rtl_engine:run",
 }
 
 #: Those that can write a waveform.
-ENGINES_WITH_WAVES: set[str] = set()
+ENGINES_WITH_WAVES = frozenset({"rtl"})
 
 
 def find_engine(name: str) -> Engine:
@@ -101,8 +101,5 @@ def find_engine(name: str) -> Engine:
     InputError
         If there is none of this name; the message lists those that there are.
     """
-    if name not in ENGINES:
-        raise InputError(f"engine {name!r} is not known; choose one of {', '.join(ENGINES)}")
-    module, function = ENGINES[name].split(":")
-    engine: Engine = getattr(importlib.import_module(module), function)
+    engine: Engine = find_entry("engine", name, ENGINES)
     return engine

@@ -1,5 +1,6 @@
 """The player notices what is not as it must be."""
 
+import importlib
 from dataclasses import replace
 
 import pytest
@@ -64,7 +65,7 @@ def faulty(request):
 
 def test_a_fault(monkeypatch):
     monkeypatch.setitem(engines.ENGINES, "faulty", f"{__name__}:faulty")
-    monkeypatch.setattr(engines.importlib, "import_module", lambda name: globals_of())
+    monkeypatch.setattr(importlib, "import_module", lambda name: globals_of())
     with pytest.raises(FaultError, match="event 0 ended with WATCHDOG"):
         play(SCENARIO, engine="faulty")
 

@@ -9,17 +9,14 @@ from fanweave.golden.ebpf.program import Program
 from fanweave.golden.errors import InputError
 from fanweave.golden.isa.ebpf_machine import FaultCause
 from fanweave.golden.isa.ebpf_maps import ARRAYS, MapType
-from fanweave.sim.benches.ebpf import command
 from fanweave.sim.benches.ebpf.engine_design import SERVER_CONFIG
 from fanweave.sim.benches.ebpf.rtl_engine import config_for, run
-from fanweave.sw.ebpf.object.engines import RunRequest
+from fanweave.sw.ebpf.object.engines import RunRequest, find_engine
 from fanweave.sw.ebpf.object.model import ObjectFile, ObjectMap, ObjectProgram
 from fanweave.sw.ebpf.programs.cases import CASES as FRAMES
 from fanweave.sw.ebpf.programs.cases import run_case as run_frame
 from fanweave.sw.policies.play import play, require
 from fanweave.sw.policies.scenarios import SCENARIOS
-
-assert command.ENGINES["rtl"]
 
 #: What the loader in hardware refuses before an event can meet it.
 REFUSED = {
@@ -110,6 +107,10 @@ def test_classic_programs(case):
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=str)
 def test_policies(scenario):
     require(scenario, play(scenario, engine="rtl"))
+
+
+def test_the_engine_is_known_by_its_name():
+    assert find_engine("rtl") is run
 
 
 def test_a_trace_is_refused():
