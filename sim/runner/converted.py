@@ -8,15 +8,21 @@ import amaranth
 
 import fanweave
 from fanweave.sim.runner.cache import BuildCache, content_key
+from fanweave.sim.runner.design import Design, VerilogSource
 from fanweave.sim.runner.toolchain import build_root
 
-__all__ = ["converted_verilog"]
+__all__ = ["converted_design"]
 
 
-def converted_verilog(
-    build: Callable[[], Any], *, name: str, key: str, sources: Sequence[str]
-) -> str:
-    """Convert a component, or take the text from the cache.
+def converted_design(
+    build: Callable[[], Any],
+    *,
+    name: str,
+    key: str,
+    sources: Sequence[str],
+    extra: Sequence[VerilogSource] = (),
+) -> Design:
+    """A component as a design, with its text from the cache if it is there.
 
     The conversion takes longer than a short run, so its text is kept by the sources that it comes
     from.
@@ -31,11 +37,8 @@ def converted_verilog(
         What the text depends on beside the sources; its configuration.
     sources : sequence of str
         Patterns of files in the package.
-
-    Returns
-    -------
-    str
-        Verilog.
+    extra : sequence of VerilogSource
+        More Verilog.
     """
     root = Path(fanweave.__file__).resolve().parent
     files = [file for pattern in sources for file in sorted(root.glob(pattern))]
@@ -54,4 +57,5 @@ def converted_verilog(
         convert,
         label=f"converting {name} to Verilog",
     )
-    return (entry.folder / f"{name}.v").read_text()
+    verilog = VerilogSource.from_file(entry.folder / f"{name}.v")
+    return Design(name=name, toplevel=name, sources=(verilog, *extra))

@@ -11,16 +11,17 @@ import numpy as np
 from fanweave.golden.errors import FaultError
 from fanweave.golden.isa.cluster import BARRIER, HOST, REGIONS, RegionName, peripheral_address
 from fanweave.hw.core.config import ScalarConfig
-from fanweave.sim.runner.converted import converted_verilog
-from fanweave.sim.runner.design import Design, VerilogSource
+from fanweave.sim.runner.converted import converted_design
+from fanweave.sim.runner.design import Design
 from fanweave.sim.runner.loop import build_loop
 
 __all__ = ["SOURCES", "STALLS", "CoreRun", "Image", "core_design", "run_core"]
 
 _NAME = "bare_core"
-#: Sources that decide what the conversion gives.
+#: Sources that decide what the conversion gives: those that the core imports, as a test checks.
 SOURCES = (
     "golden/errors.py",
+    "golden/fp/*.py",
     "golden/isa/*.py",
     "hw/core/*.py",
     "hw/fp/*.py",
@@ -44,12 +45,7 @@ def core_design(config: ScalarConfig) -> Design:
 
         return BareCore(config=config)
 
-    text = converted_verilog(build, name=_NAME, key=repr(config), sources=SOURCES)
-    return Design(
-        name=_NAME,
-        toplevel=_NAME,
-        sources=(VerilogSource(name=f"{_NAME}.v", text=text),),
-    )
+    return converted_design(build, name=_NAME, key=repr(config), sources=SOURCES)
 
 
 @dataclass(frozen=True, kw_only=True)

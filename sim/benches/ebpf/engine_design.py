@@ -4,8 +4,8 @@ from dataclasses import replace
 from typing import Any
 
 from fanweave.golden.ebpf.config import PRESETS, EbpfConfig
-from fanweave.sim.runner.converted import converted_verilog
-from fanweave.sim.runner.design import Design, VerilogSource
+from fanweave.sim.runner.converted import converted_design
+from fanweave.sim.runner.design import Design
 
 __all__ = ["SERVER_CONFIG", "SOURCES", "engine_design"]
 
@@ -45,9 +45,4 @@ def engine_design(config: EbpfConfig) -> Design:
 
         return PolicyEngine(config=config)
 
-    text = converted_verilog(build, name=_NAME, key=repr(config), sources=SOURCES)
-    return Design(
-        name=_NAME,
-        toplevel=_NAME,
-        sources=(VerilogSource(name=f"{_NAME}.v", text=text),),
-    )
+    return converted_design(build, name=_NAME, key=repr(config), sources=SOURCES)

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from fanweave.golden.ventaglio.config import VentaglioConfig
-from fanweave.sim.runner.converted import converted_verilog
+from fanweave.sim.runner.converted import converted_design
 from fanweave.sim.runner.design import Design, VerilogSource
 
 __all__ = ["SOURCES", "harness_design"]
@@ -44,14 +44,8 @@ def harness_design(config: VentaglioConfig) -> Design:
 
         return Harness(config=config)
 
-    text = converted_verilog(build, name=_NAME, key=repr(config), sources=SOURCES)
-    here = Path(__file__).resolve().parent
-    return Design(
-        name=_NAME,
-        toplevel=_NAME,
-        sources=(
-            VerilogSource(name=f"{_NAME}.v", text=text),
-            VerilogSource.from_file(here / "bench_memory.sv"),
-            VerilogSource(name="apart.vlt", text=_APART),
-        ),
+    memory = VerilogSource.from_file(Path(__file__).resolve().parent / "bench_memory.sv")
+    apart = VerilogSource(name="apart.vlt", text=_APART)
+    return converted_design(
+        build, name=_NAME, key=repr(config), sources=SOURCES, extra=(memory, apart)
     )
