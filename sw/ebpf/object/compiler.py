@@ -88,6 +88,8 @@ def compile_c(
         write_headers(headers)
         target = folder / "program.o"
         options = [*_OPTIONS, f"-mcpu={cpu}", *(f"-I{path}" for path in include)]
+        # Nor does it matter where the headers are.
+        options += [f"-ffile-prefix-map={path}/=" for path in include]
         options += [f"-I{headers}", f"-ffile-prefix-map={headers}/=", *(f"-D{x}" for x in define)]
         done = run_clang([*options, "-c", "-o", str(target), argument(source)], str(source))
         if not done.ok or not target.is_file():

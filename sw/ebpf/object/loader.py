@@ -1,9 +1,11 @@
 """Loads object files: checked, linked, with the numbers of their maps."""
 
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
 from fanweave.golden.errors import InputError
+from fanweave.golden.isa.ebpf_maps import MapType
 from fanweave.sw.ebpf.object.btf import Btf
 from fanweave.sw.ebpf.object.btf_ext import BtfExt, read_btf_ext, refuse_core
 from fanweave.sw.ebpf.object.btf_reader import read_btf
@@ -65,7 +67,12 @@ def types_of(elf: Elf) -> tuple[Btf | None, BtfExt | None]:
     return btf, None if more is None else read_btf_ext(elf, more, btf)
 
 
-def load_object(source: bytes | Path, name: str | None = None) -> ObjectFile:
+def load_object(
+    source: bytes | Path,
+    name: str | None = None,
+    *,
+    map_types: Mapping[int, MapType] | None = None,
+) -> ObjectFile:
     """Load an object file, as ``clang -target bpf`` writes it.
 
     Parameters
@@ -74,6 +81,8 @@ def load_object(source: bytes | Path, name: str | None = None) -> ObjectFile:
         The file, or where it is.
     name : str, optional
         For messages; the path if there is one.
+    map_types : mapping of int to MapType, optional
+        Numbers that another runtime has for types of maps, and what is meant here.
 
     Returns
     -------
@@ -98,7 +107,7 @@ def load_object(source: bytes | Path, name: str | None = None) -> ObjectFile:
     btf, ext = types_of(elf)
     if btf is not None and ext is not None:
         refuse_core(elf, btf, ext)
-    maps = read_maps(elf, btf)
+    maps = read_maps(elf, btf, map_types or {})
     linker = Linker(elf, find_functions(elf), maps, btf, ext)
     entries = linker.entries()
     if not entries:

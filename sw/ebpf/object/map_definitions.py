@@ -1,7 +1,7 @@
 """Definitions of maps: those by types in ``.maps``, and the older structures in ``maps``."""
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from fanweave.golden.ebpf.maps import MapSpec, map_type
@@ -94,8 +94,12 @@ def legacy_definitions(elf: Elf) -> Iterator[MapDefinition]:
         )
 
 
-def typed_definitions(elf: Elf, btf: Btf | None) -> Iterator[MapDefinition]:
+def typed_definitions(
+    elf: Elf, btf: Btf | None, map_types: Mapping[int, MapType]
+) -> Iterator[MapDefinition]:
     """Maps of the section ``.maps``: variables whose types are the definitions.
+
+    `map_types` are numbers of another runtime, see `load_object`.
 
     Raises
     ------
@@ -118,7 +122,7 @@ def typed_definitions(elf: Elf, btf: Btf | None) -> Iterator[MapDefinition]:
         place = f"{section}, offset {symbol.value:#x}, map {symbol.name!r}"
         if symbol.name not in variables:
             raise elf.refusal(place, "its variable has no type (BTF); build it with -g")
-        definition = _Definition(elf, btf, place, symbol.name)
+        definition = _Definition(elf, btf, place, symbol.name, map_types)
         try:
             yield definition.read(variables[symbol.name], section, symbol)
         except BtfError as error:
@@ -170,7 +174,10 @@ def _spec(elf: Elf, place: str, name: str, fields: dict[str, int]) -> MapSpec:
 class _Definition:
     """Reads one definition by types."""
 
-    def __init__(self, elf: Elf, btf: Btf, place: str, name: str) -> None:
+    def __init__(
+        self, elf: Elf, btf: Btf, place: str, name: str, map_types: Mapping[int, MapType]
+    ) -> None:
+        self.map_types = map_types
         self.elf = elf
         self.btf = btf
         self.place = place
@@ -221,7 +228,8 @@ class _Definition:
         if member.name in _TYPES:
             return _TYPES[member.name], self.btf.size_of(self.pointee(member))
         if member.name in _NUMBERS:
-            return _NUMBERS[member.name], self.number(member)
+            field, value = _NUMBERS[member.name], self.number(member)
+            return field, self.map_types.get(value, value) if field == "type" else value
         if member.name in _IGNORED:
             number, harmless = self.number(member), _IGNORED[member.name]
             if number not in harmless:

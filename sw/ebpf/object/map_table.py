@@ -1,6 +1,6 @@
 """All maps of an object file, and what a place in it means."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from fanweave.golden.ebpf.maps import MapSpec
@@ -171,15 +171,15 @@ class MapTable:
         return number
 
 
-def read_maps(elf: Elf, btf: Btf | None) -> MapTable:
-    """Find the maps of a file.
+def read_maps(elf: Elf, btf: Btf | None, map_types: Mapping[int, MapType]) -> MapTable:
+    """Find the maps of a file; `map_types` are numbers of another runtime, see `load_object`.
 
     Raises
     ------
     InputError
         If a definition is not one, two maps have one name, or there are too many.
     """
-    definitions = (*typed_definitions(elf, btf), *legacy_definitions(elf))
+    definitions = (*typed_definitions(elf, btf, map_types), *legacy_definitions(elf))
     variables = tuple(section for section in elf.sections if _is_variables(elf, section))
     names: set[str] = set()
     for name in (*(made.spec.name for made in definitions), *(made.name for made in variables)):

@@ -19,7 +19,7 @@ struct grant {
 struct {
 	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 64);
+	__uint(max_entries, PREFIXES);
 	__type(key, struct place);
 	__type(value, struct grant);
 } grants SEC(".maps");
@@ -31,8 +31,7 @@ struct {
 	__type(value, __u64);
 } denied SEC(".maps");
 
-SEC("cxl")
-__u64 access_control(struct cxl_event *event)
+POLICY(access_control)
 {
 	__u32 port = event->port;
 	struct grant *grant;
@@ -55,4 +54,4 @@ __u64 access_control(struct cxl_event *event)
 	return cxl_deny();
 }
 
-char LICENSE[] SEC("license") = "Dual BSD/GPL";
+POLICY_LICENSE("Dual BSD/GPL")

@@ -39,7 +39,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 64);
+	__uint(max_entries, PREFIXES);
 	__type(key, struct place);
 	__type(value, __u32);
 } copies SEC(".maps");
@@ -96,8 +96,7 @@ static __always_inline __u64 on_write(struct flow *flow)
 	return verdict;
 }
 
-SEC("cxl")
-__u64 duplex_balance(struct cxl_event *event)
+POLICY(duplex_balance)
 {
 	__u32 island = is_answer(event) ? event->port : event->island;
 	struct flow *flow = bpf_map_lookup_elem(&flows, &island);
@@ -117,4 +116,4 @@ __u64 duplex_balance(struct cxl_event *event)
 	return cxl_pass();
 }
 
-char LICENSE[] SEC("license") = "Dual BSD/GPL";
+POLICY_LICENSE("Dual BSD/GPL")

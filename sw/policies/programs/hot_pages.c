@@ -34,8 +34,7 @@ struct {
 	__type(value, struct use);
 } pages SEC(".maps");
 
-SEC("cxl")
-__u64 hot_pages(struct cxl_event *event)
+POLICY(hot_pages)
 {
 	__u8 target = settings.target;
 	struct use *use;
@@ -67,4 +66,4 @@ __u64 hot_pages(struct cxl_event *event)
 	return cxl_pass();
 }
 
-char LICENSE[] SEC("license") = "Dual BSD/GPL";
+POLICY_LICENSE("Dual BSD/GPL")

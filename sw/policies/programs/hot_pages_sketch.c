@@ -68,8 +68,7 @@ static __always_inline __u32 count_use(struct sketch *sketch, __u64 page)
 	return least;
 }
 
-SEC("cxl")
-__u64 hot_pages_sketch(struct cxl_event *event)
+POLICY(hot_pages_sketch)
 {
 	__u8 target = settings.target;
 	struct sketch *sketch;
@@ -96,4 +95,4 @@ __u64 hot_pages_sketch(struct cxl_event *event)
 	return cxl_promote(target);
 }
 
-char LICENSE[] SEC("license") = "Dual BSD/GPL";
+POLICY_LICENSE("Dual BSD/GPL")

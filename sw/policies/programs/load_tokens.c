@@ -43,8 +43,7 @@ static __always_inline __u32 next_price(__u32 price, __u8 load)
 	return price < most && rise < most - price ? price + rise : most;
 }
 
-SEC("cxl")
-__u64 load_tokens(struct cxl_event *event)
+POLICY(load_tokens)
 {
 	/* The device is where a request goes and where an answer comes from. */
 	__u32 island = is_answer(event) ? event->port : event->island;
@@ -67,4 +66,4 @@ __u64 load_tokens(struct cxl_event *event)
 	return cxl_delay(*price);
 }
 
-char LICENSE[] SEC("license") = "Dual BSD/GPL";
+POLICY_LICENSE("Dual BSD/GPL")

@@ -21,6 +21,20 @@ struct place {
 
 #define PLACE_BITS 64
 
+/* Prefixes that a trie of a policy has room for. */
+#ifndef PREFIXES
+#define PREFIXES 64
+#endif
+
+/* A policy is a program of its own, or, with POLICY_STEP, a step of a larger one. */
+#ifdef POLICY_STEP
+#define POLICY(name) static __always_inline __u64 name(struct cxl_event *event)
+#define POLICY_LICENSE(text)
+#else
+#define POLICY(name) SEC("cxl") __u64 name(struct cxl_event *event)
+#define POLICY_LICENSE(text) char LICENSE[] SEC("license") = text;
+#endif
+
 static __always_inline int is_read(const struct cxl_event *event)
 {
 	return event->channel == CXL_CHANNEL_M2S_REQ &&

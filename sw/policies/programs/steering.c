@@ -29,7 +29,7 @@ struct route {
 struct {
 	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 64);
+	__uint(max_entries, PREFIXES);
 	__type(key, struct place);
 	__type(value, struct route);
 } routes SEC(".maps");
@@ -46,8 +46,7 @@ struct {
 	__type(value, struct lines);
 } traffic SEC(".maps");
 
-SEC("cxl")
-__u64 steering(struct cxl_event *event)
+POLICY(steering)
 {
 	int reads = is_read(event);
 	__u32 kind = KIND_OTHER;
@@ -73,4 +72,4 @@ __u64 steering(struct cxl_event *event)
 	return cxl_pass();
 }
 
-char LICENSE[] SEC("license") = "Dual BSD/GPL";
+POLICY_LICENSE("Dual BSD/GPL")

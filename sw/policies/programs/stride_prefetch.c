@@ -61,8 +61,7 @@ static __always_inline void advise(const struct cxl_event *event, __u64 line)
 	bpf_map_push_elem(&prefetches, &advice, BPF_EXIST);
 }
 
-SEC("cxl")
-__u64 stride_prefetch(struct cxl_event *event)
+POLICY(stride_prefetch)
 {
 	__u32 shift = settings.region_shift & 63;
 	__u64 line = event->address >> LINE_SHIFT, ahead, region;
@@ -98,4 +97,4 @@ __u64 stride_prefetch(struct cxl_event *event)
 	return cxl_pass();
 }
 
-char LICENSE[] SEC("license") = "Dual BSD/GPL";
+POLICY_LICENSE("Dual BSD/GPL")

@@ -82,8 +82,7 @@ static __noinline void fill(struct record *record, const struct cxl_event *event
 	record->slow = event->latency_ns >= settings.slow_ns;
 }
 
-SEC("cxl")
-__u64 telemetry(struct cxl_event *event)
+POLICY(telemetry)
 {
 	struct record *record;
 	__u64 number, *count;
@@ -109,4 +108,4 @@ __u64 telemetry(struct cxl_event *event)
 	return cxl_pass();
 }
 
-char LICENSE[] SEC("license") = "Dual BSD/GPL";
+POLICY_LICENSE("Dual BSD/GPL")
