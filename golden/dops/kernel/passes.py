@@ -3,6 +3,7 @@
 import numpy as np
 
 from fanweave.golden.dops.costs.tables import FOREVER
+from fanweave.golden.dops.kernel.common import by_position, draw, may_run
 from fanweave.golden.dops.kernel.compile import compiled, counted_by_callers
 from fanweave.golden.dops.kernel.machine import commit, probe
 
@@ -44,12 +45,10 @@ def _start(shape, ready):
     """Fill the operators that wait for nothing in topological order; return counters."""
     operators = len(shape.class_of)
     waiting = np.empty(operators, np.int64)
-    at = np.empty(operators, np.int64)
     for operator in range(operators):
         waiting[operator] = shape.pred_start[operator + 1] - shape.pred_start[operator]
-        at[shape.position[operator]] = operator
     count = 0
-    for first in at:
+    for first in by_position(shape):
         if waiting[first] == 0:
             ready[count] = first
             count += 1
@@ -149,9 +148,7 @@ def list_schedule(
 def upward_ranks(shape, costs, machine, device_start, device_list):
     """Longest mean time from the start of each operator to the end of the graph."""
     operators = len(shape.class_of)
-    at = np.empty(operators, np.int64)
-    for operator in range(operators):
-        at[shape.position[operator]] = operator
+    at = by_position(shape)
     ranks = np.zeros(operators, np.int64)
     for place in range(operators - 1, -1, -1):
         operator = at[place]
@@ -178,25 +175,6 @@ def upward_ranks(shape, costs, machine, device_start, device_list):
             rest = max(rest, total // max(1, sources * targets) + ranks[consumer])
         ranks[operator] = service // max(1, sources) + rest
     return ranks
-
-
-@counted_by_callers
-def _coin(coins):
-    """Next coin of a 32-bit xorshift generator."""
-    state = coins[0]
-    state ^= state << 13 & 0xFFFFFFFF
-    state ^= state >> 17
-    state ^= state << 5 & 0xFFFFFFFF
-    coins[0] = state
-    return state & 1
-
-
-@counted_by_callers
-def _may_run(device_start, device_list, operator, device):
-    for index in range(device_start[operator], device_start[operator + 1]):
-        if device_list[index] == device:
-            return True
-    return False
 
 
 @counted_by_callers
@@ -252,7 +230,7 @@ def _options(shape, device_start, device_list, nearest, chain, count, good):
     for index in range(1, count):
         operator, some = chain[index], False
         for kind in range(len(nearest)):
-            good[index, kind] = _may_run(device_start, device_list, operator, nearest[kind])
+            good[index, kind] = may_run(device_start, device_list, operator, nearest[kind])
             some = some or good[index, kind]
         if shape.collective[operator] or not some:
             return False
@@ -509,7 +487,7 @@ def bifocal(
                 )
                 near = abs(value - score) < _TIE * 1000
                 if value < score or (
-                    near and (end < finish or (abs(end - finish) < _TIE and _coin(coins) == 1))
+                    near and (end < finish or (abs(end - finish) < _TIE and draw(coins, 2) == 1))
                 ):
                     score, finish, device = value, end, candidate
                     kept[:] = found

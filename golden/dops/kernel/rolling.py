@@ -3,23 +3,13 @@
 import numpy as np
 
 from fanweave.golden.dops.costs.tables import FOREVER
+from fanweave.golden.dops.kernel.common import by_position, draw, may_run
 from fanweave.golden.dops.kernel.compile import compiled, counted_by_callers
 from fanweave.golden.dops.kernel.machine import commit, rewind_weights
 
 __all__ = ["sweep"]
 
 _WORST = np.int64(1) << np.int64(62)
-
-
-@counted_by_callers
-def _draw(state, count):
-    """Next number below `count` of a 32-bit xorshift generator."""
-    value = state[0]
-    value ^= value << 13 & 0xFFFFFFFF
-    value ^= value >> 17
-    value ^= value << 5 & 0xFFFFFFFF
-    state[0] = value
-    return value % count
 
 
 @counted_by_callers
@@ -39,9 +29,7 @@ def _service(shape, costs, machine, there, operator, device):
 def _tails(shape, costs, machine, there, devices):
     """Longest way from the end of each operator to the end of the graph, without contention."""
     operators = len(shape.class_of)
-    at = np.empty(operators, np.int64)
-    for operator in range(operators):
-        at[shape.position[operator]] = operator
+    at = by_position(shape)
     tails = np.zeros(operators, np.int64)
     for place in range(operators - 1, -1, -1):
         operator = at[place]
@@ -158,7 +146,7 @@ def _other(device_start, device_list, operator, device, state):
     count = device_start[operator + 1] - first
     if count < 2:
         return device
-    pick = _draw(state, count - 1)
+    pick = draw(state, count - 1)
     for index in range(first, first + count):
         if device_list[index] == device:
             continue
@@ -169,22 +157,14 @@ def _other(device_start, device_list, operator, device, state):
 
 
 @counted_by_callers
-def _allow(device_start, device_list, operator, device):
-    for index in range(device_start[operator], device_start[operator + 1]):
-        if device_list[index] == device:
-            return True
-    return False
-
-
-@counted_by_callers
 def _move(shape, device_start, device_list, order, devices, begin, end, state):
     """Change devices or order of a window at random; whether anything changed."""
-    kind = _draw(state, 8)
-    place = begin + _draw(state, end - begin)
+    kind = draw(state, 8)
+    place = begin + draw(state, end - begin)
     operator = order[place]
     changed = False
     if kind == 5 or kind == 6:
-        changed = _shift(shape, order, place, begin + _draw(state, end - begin), begin, end)
+        changed = _shift(shape, order, place, begin + draw(state, end - begin), begin, end)
         if kind == 5:
             return changed
     if shape.collective[operator]:
@@ -199,25 +179,40 @@ def _move(shape, device_start, device_list, order, devices, begin, end, state):
         total = count + shape.succ_start[operator + 1] - shape.succ_start[operator]
         if total == 0:
             return changed
-        pick = _draw(state, total)
+        pick = draw(state, total)
         if pick < count:
             other = shape.pred[shape.pred_start[operator] + pick]
         else:
             other = shape.succ[shape.succ_start[operator] + pick - count]
         for index in range(begin, end):
             found = order[index] == other and not shape.collective[other]
-            if found and _allow(device_start, device_list, other, device):
+            if found and may_run(device_start, device_list, other, device):
                 devices[other] = device
     if kind == 7:
-        last = min(end, place + 2 + _draw(state, 5))
+        last = min(end, place + 2 + draw(state, 5))
         for index in range(place + 1, last):
             other = order[index]
             if shape.collective[other] or devices[other] == device:
                 continue
-            if _allow(device_start, device_list, other, device):
+            if may_run(device_start, device_list, other, device):
                 devices[other] = device
                 changed = True
     return changed
+
+
+@counted_by_callers
+def _keep(kept, order, devices, begin, end):
+    """Note order and devices of a window."""
+    for index in range(begin, end):
+        kept[:, index - begin] = order[index], devices[order[index]]
+
+
+@counted_by_callers
+def _go_back(kept, order, devices, begin, end):
+    """Make order and devices of a window what was noted."""
+    for index in range(begin, end):
+        order[index] = kept[0, index - begin]
+        devices[order[index]] = kept[1, index - begin]
 
 
 @compiled
@@ -248,8 +243,7 @@ def _search(
     clock = 64 * machine.available.max()
     step = max(0, min(price, _WORST - 1) - clock) // 1000 * heat // trials
     now, best = kept[:2], kept[2:]
-    for index in range(begin, end):
-        now[:, index - begin] = order[index], devices[order[index]]
+    _keep(now, order, devices, begin, end)
     best[:] = now
     least = price
     for trial in range(trials):
@@ -260,7 +254,7 @@ def _search(
                 if twin[operator] < 0 or shape.collective[operator]:
                     continue
                 device = devices[twin[operator]]
-                if device != devices[operator] and _allow(
+                if device != devices[operator] and may_run(
                     device_start, device_list, operator, device
                 ):
                     devices[operator] = device
@@ -272,18 +266,13 @@ def _search(
         value = _evaluate(shape, costs, machine, weight_class, order, *arguments)
         if value <= price + step * (trials - 1 - trial) and value < _WORST:
             price = value
-            for index in range(begin, end):
-                now[:, index - begin] = order[index], devices[order[index]]
+            _keep(now, order, devices, begin, end)
             if value < least:
                 least = value
                 best[:] = now
         else:
-            for index in range(begin, end):
-                order[index] = now[0, index - begin]
-                devices[order[index]] = now[1, index - begin]
-    for index in range(begin, end):
-        order[index] = best[0, index - begin]
-        devices[order[index]] = best[1, index - begin]
+            _go_back(now, order, devices, begin, end)
+    _go_back(best, order, devices, begin, end)
 
 
 @compiled
