@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from fanweave.golden.ebpf.config import EbpfConfig
@@ -83,16 +84,18 @@ class HostBench:
     async def _transfer(
         self, channels: tuple[str, ...], answer: str, *names: str
     ) -> tuple[int, ...]:
-        waiting = set(channels)
-        self._set(f"{answer}ready", 1)
+        waiting = list(channels)
+        for name in (*(f"{channel}valid" for channel in channels), f"{answer}ready"):
+            self._set(name, 1)
         for _ in range(_PATIENCE):
-            for channel in channels:
-                self._set(f"{channel}valid", int(channel in waiting))
-            taken = {channel for channel in waiting if self._get(f"{channel}ready")}
+            taken = [channel for channel in waiting if self._get(f"{channel}ready")]
             answered = bool(self._get(f"{answer}valid"))
-            values = tuple(self._get(name) for name in names)
+            values = tuple(self._get(name) for name in names) if answered else ()
             await self.ctx.tick()
-            waiting -= taken
+            # Only what changes is set: the simulator settles all logic after each.
+            for channel in taken:
+                waiting.remove(channel)
+                self._set(f"{channel}valid", 0)
             if answered:
                 self._set(f"{answer}ready", 0)
                 return values
@@ -105,13 +108,19 @@ class HostBench:
         return int(self.ctx.get(getattr(self.port, f"s_axil_{name}")))
 
 
+_Scenario = Callable[[HostBench], Awaitable[None]]
+
+
 def play_host(
-    scenario: Callable[[HostBench], Awaitable[None]],
+    scenario: _Scenario,
     config: EbpfConfig,
-    *others: Callable[[HostBench], Awaitable[None]],
+    *,
+    beside: _Scenario | None = None,
     stall: int = 0,
 ) -> None:
-    """Run a scenario to its end, and others beside it for as long; watches all of its streams.
+    """Run a scenario to its end, and another beside it for as long; watches all of its streams.
+
+    Each begins from reset. What was built for a configuration is used again.
 
     Parameters
     ----------
@@ -119,7 +128,7 @@ def play_host(
         Drives the bus.
     config : EbpfConfig
         The engine.
-    others : coroutine functions of a HostBench
+    beside : coroutine function of a HostBench, optional
         Anything else, such as what programs do.
     stall : int
         Chance in 1/256 that a stream of the port is held back in a cycle.
@@ -129,26 +138,56 @@ def play_host(
     FaultError
         If the port breaks the protocol of a stream.
     """
-    # Only now: describing hardware is slow to import.
-    from amaranth.hdl import Module
-    from amaranth.sim import Simulator
+    _built(config).run(scenario, beside, stall)
 
-    top = Module()
-    port, maps, store = _build(top, config, stall)
-    checkers = _watch(top, port)
-    simulator = Simulator(top)
-    simulator.add_clock(1e-6)
-    for number, function in enumerate((scenario, *others)):
 
-        async def testbench(ctx: Any, function: Any = function, number: int = number) -> None:
-            await function(HostBench(ctx=ctx, port=port, maps=maps, store=store))
-            if number == 0:
-                for name, checker in checkers.items():
-                    if ctx.get(checker.violation):
-                        raise FaultError(f"{name}: {ctx.get(checker.cause).name}")
+class _Simulation:
+    """A port that is described and compiled once, for many scenarios."""
 
-        simulator.add_testbench(testbench, background=number > 0)
-    simulator.run()
+    def __init__(self, config: EbpfConfig) -> None:
+        # Only now: describing hardware is slow to import.
+        from amaranth.hdl import Module, Signal
+        from amaranth.sim import Simulator
+
+        top = Module()
+        self._stall = Signal(8)
+        self._port, self._maps, self._store = _build(top, config, self._stall)
+        self._checkers = _watch(top, self._port)
+        self._scenario: _Scenario | None = None
+        self._beside: _Scenario | None = None
+        self._probability = 0
+        self._used = False
+        self._simulator = Simulator(top)
+        self._simulator.add_clock(1e-6)
+        self._simulator.add_testbench(self._play)
+        self._simulator.add_testbench(self._play_beside, background=True)
+
+    def run(self, scenario: _Scenario, beside: _Scenario | None, stall: int) -> None:
+        self._scenario, self._beside, self._probability = scenario, beside, stall
+        if self._used:
+            self._simulator.reset()
+        self._used = True
+        self._simulator.run()
+
+    def _bench(self, ctx: Any) -> HostBench:
+        return HostBench(ctx=ctx, port=self._port, maps=self._maps, store=self._store)
+
+    async def _play(self, ctx: Any) -> None:
+        assert self._scenario is not None
+        ctx.set(self._stall, self._probability)
+        await self._scenario(self._bench(ctx))
+        for name, checker in self._checkers.items():
+            if ctx.get(checker.violation):
+                raise FaultError(f"{name}: {ctx.get(checker.cause).name}")
+
+    async def _play_beside(self, ctx: Any) -> None:
+        if self._beside is not None:
+            await self._beside(self._bench(ctx))
+
+
+@lru_cache(maxsize=4)
+def _built(config: EbpfConfig) -> _Simulation:
+    return _Simulation(config)
 
 
 def _watch(m: Any, port: Any) -> dict[str, Any]:
@@ -164,7 +203,7 @@ def _watch(m: Any, port: Any) -> dict[str, Any]:
     return checkers
 
 
-def _build(m: Any, config: EbpfConfig, stall: int) -> tuple[Any, Any, Any]:
+def _build(m: Any, config: EbpfConfig, stall: Any) -> tuple[Any, Any, Any]:
     from amaranth.lib import wiring
 
     from fanweave.hw.ebpf.host_port import HostPort
