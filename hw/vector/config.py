@@ -1,0 +1,83 @@
+"""Parameters of a vector unit."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from fanweave.golden.errors import InputError
+from fanweave.golden.riscv.config import CoreConfig
+
+__all__ = ["PRESETS", "VectorConfig"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class VectorConfig:
+    """What can be chosen of a vector unit.
+
+    Parameters
+    ----------
+    vlen : int
+        Bits of a register, a power of two from 128 to 4096.
+    lanes : int
+        Lanes of 64 bits, a power of two from 1 to 16; a register is a whole number of them.
+    slots : int
+        Instructions in flight, a power of two from 2 to 16.
+    segments : int
+        Fields of the longest segment load or store, 1 to 8.
+
+    Raises
+    ------
+    InputError
+        If one of them is not as said.
+    """
+
+    vlen: int = 512
+    lanes: int = 4
+    slots: int = 8
+    segments: int = 8
+
+    def __post_init__(self) -> None:
+        for name, least, most in (
+            ("vlen", 128, 4096),
+            ("lanes", 1, 16),
+            ("slots", 2, 16),
+        ):
+            value = getattr(self, name)
+            whole = isinstance(value, int) and not isinstance(value, bool)
+            if not whole or not least <= value <= most or value & value - 1:
+                raise InputError(
+                    f"{name} is {value!r}; expected a power of two from {least} to {most}"
+                )
+        if self.word_bits > self.vlen:
+            raise InputError(
+                f"lanes is {self.lanes}; a register of {self.vlen} bits has at most "
+                f"{self.vlen // 64}"
+            )
+        if not 1 <= self.segments <= 8:
+            raise InputError(f"segments is {self.segments}; expected 1 to 8")
+
+    @property
+    def word_bits(self) -> int:
+        """Bits that all lanes work on in a cycle: a word of the register file."""
+        return 64 * self.lanes
+
+    @property
+    def word_bytes(self) -> int:
+        """Bytes of such a word, and so the most elements of a beat."""
+        return 8 * self.lanes
+
+    @property
+    def words(self) -> int:
+        """Words of a register."""
+        return self.vlen // self.word_bits
+
+    @property
+    def golden(self) -> CoreConfig:
+        """The golden core that this unit belongs to."""
+        return CoreConfig(vlen=self.vlen, segments=self.segments)
+
+
+#: By name, as command lines have them.
+PRESETS: Mapping[str, VectorConfig] = {
+    "default": VectorConfig(),
+    "small": VectorConfig(vlen=128, lanes=1, slots=4),
+}
