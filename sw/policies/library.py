@@ -1,6 +1,6 @@
 """The policies by name: sources, maps, and the loaded object files."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -8,13 +8,13 @@ from types import MappingProxyType
 
 from fanweave.golden.errors import InputError
 from fanweave.golden.isa.cxl_event import EVENT_BYTES
-from fanweave.golden.isa.ebpf_maps import MapType
 from fanweave.sw.ebpf.object.compiler import compile_c
-from fanweave.sw.ebpf.object.contents import Contents, Entries, initial_contents
+from fanweave.sw.ebpf.object.contents import Contents
 from fanweave.sw.ebpf.object.elf_reader import read_elf
 from fanweave.sw.ebpf.object.loader import load_object, types_of
 from fanweave.sw.ebpf.object.model import ObjectFile, ObjectProgram
 from fanweave.sw.ebpf.verifier import ContextRule, Report, verify
+from fanweave.sw.policies.named_maps import MapEntries, NamedMaps
 from fanweave.sw.policies.values import MapTypes, Value
 
 __all__ = [
@@ -30,8 +30,6 @@ __all__ = [
 _PROGRAMS = Path(__file__).resolve().parent / "programs"
 #: The map with a policy's settings, one value at key 0.
 SETTINGS = ".rodata.settings"
-#: Values by key; of queues and rings a list, the oldest value first.
-MapEntries = Mapping[int | bytes, Value] | Sequence[Value]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,80 +180,18 @@ class BuiltPolicy:
         """Its program."""
         return self.loaded.find_program(self.policy.name)
 
+    @property
+    def named(self) -> NamedMaps:
+        """Its maps by their names."""
+        return NamedMaps(self.loaded, self.types, self.policy.records)
+
     def contents(self, maps: Mapping[str, MapEntries]) -> Contents:
-        """Entries of maps as engines take them.
-
-        Parameters
-        ----------
-        maps : mapping of str to MapEntries
-            By the names of the maps. What is left out of a structure with settings stays as the
-            program has it.
-
-        Raises
-        ------
-        InputError
-            If there is no such map, or an entry does not fit its type.
-        """
-        return {
-            self.loaded.number_of(name, "map"): self._entries(name, entries)
-            for name, entries in maps.items()
-        }
-
-    def _entries(self, name: str, entries: MapEntries) -> Entries:
-        number = self.loaded.number_of(name, "map")
-        spec = self.loaded.maps[number].spec
-        value_type = self._value_type(name)
-        if not isinstance(entries, Mapping):
-            return [
-                (b"", self.types.encode(value_type, value, where=f"{name}[{place}]"))
-                for place, value in enumerate(entries)
-            ]
-        begin = dict(initial_contents(self.loaded).get(number, ()))
-        made = []
-        for key, value in entries.items():
-            where = f"{name}[{key if isinstance(key, int) else key.hex()}]"
-            raw = self._key(name, key, spec.key_size, where)
-            base = begin.get(raw, b"")
-            made.append((raw, self.types.encode(value_type, value, base=base, where=where)))
-        return made
-
-    def _key(self, name: str, key: int | bytes, size: int, where: str) -> bytes:
-        number = self.types.key(name)
-        if number is not None:
-            return self.types.encode(number, key, where=where)
-        # Sections with variables have no type for their key, which is 0.
-        return key.to_bytes(size, "little") if isinstance(key, int) else key
-
-    def _value_type(self, name: str) -> int:
-        if name in self.policy.records:
-            return self.types.structure(self.policy.records[name])
-        number = self.types.value(name)
-        if number is None:
-            raise InputError(f"{self.policy.name}: the type of values of {name!r} is not known")
-        return number
+        """Entries of maps as engines take them, see `NamedMaps.contents`."""
+        return self.named.contents(maps)
 
     def values(self, contents: Contents) -> dict[str, dict[int | bytes, Value] | list[Value]]:
         """The reverse of `contents`; values of arrays that are zero are left out."""
-        found: dict[str, dict[int | bytes, Value] | list[Value]] = {}
-        for number, entries in contents.items():
-            made = self.loaded.maps[number]
-            value_type = self._value_type(made.name)
-            if made.spec.kind in (MapType.QUEUE, MapType.STACK, MapType.RINGBUF):
-                found[made.name] = [self.types.decode(value_type, value) for _, value in entries]
-                continue
-            zeros = made.spec.kind in (MapType.ARRAY, MapType.PERCPU_ARRAY)
-            found[made.name] = {
-                self._shown_key(made.name, key): self.types.decode(value_type, value)
-                for key, value in entries
-                if any(value) or not zeros
-            }
-        return found
-
-    def _shown_key(self, name: str, key: bytes) -> int | bytes:
-        """A number if it is one; keys of tries are easier to read as they are."""
-        number = self.types.key(name)
-        shown = int.from_bytes(key, "little") if number is None else self.types.decode(number, key)
-        return shown if isinstance(shown, int) else key
+        return self.named.values(contents)
 
 
 @cache

@@ -24,10 +24,13 @@ class MapTypes:
     ----------
     btf : Btf
         Types of the object file.
+    places : mapping of str to int, optional
+        Variables -> bytes from the beginning of their section, which only symbols tell.
     """
 
-    def __init__(self, btf: Btf) -> None:
+    def __init__(self, btf: Btf, places: Mapping[str, int] | None = None) -> None:
         self._btf = btf
+        self._places = places or {}
         self._members = {
             variable.name: {member.name: member.type for member in btf.bare(variable.type).members}
             for variable in self._variables(".maps")
@@ -38,10 +41,13 @@ class MapTypes:
         return self._pointed(name, "key")
 
     def value(self, name: str) -> int | None:
-        """The same of its values; of a section with one variable, its type."""
+        """The same of its values; of a section its one variable's, or its own if all have places."""
         if name.startswith(_VARIABLES):
             variables = self._variables(name)
-            return variables[0].type if len(variables) == 1 else None
+            if len(variables) == 1:
+                return variables[0].type
+            placed = variables and all(variable.name in self._places for variable in variables)
+            return self._btf.sections()[name].number if placed else None
         return self._pointed(name, "value")
 
     def structure(self, name: str) -> int:
@@ -76,8 +82,7 @@ class MapTypes:
         InputError
             If it does not fit the type; the message says where.
         """
-        size = self._btf.size_of(number)
-        made = bytearray(base or bytes(size))
+        made = bytearray(base or bytes(self._size(number)))
         self._put(made, 0, number, value, where)
         return bytes(made)
 
@@ -90,6 +95,11 @@ class MapTypes:
             If the type has no size.
         """
         found = self._btf.bare(number)
+        if found.kind is BtfKind.DATASEC:
+            return {
+                name: self.decode(part, data[offset:])
+                for name, (part, offset) in self._parts(found).items()
+            }
         if found.kind is BtfKind.STRUCT:
             return {
                 member.name: self.decode(member.type, data[member.offset // 8 :])
@@ -101,6 +111,17 @@ class MapTypes:
             return [self.decode(found.type, data[size * n :]) for n in range(found.size)]
         return int.from_bytes(data[: found.size], "little", signed=_is_signed(found))
 
+    def _size(self, number: int) -> int:
+        found = self._btf.bare(number)
+        return found.size if found.kind is BtfKind.DATASEC else self._btf.size_of(number)
+
+    def _parts(self, section: BtfType) -> dict[str, tuple[int, int]]:
+        """Variables of a section: type, and bytes from its beginning."""
+        return {
+            variable.name: (variable.type, self._places[variable.name])
+            for variable in self._variables(section.name)
+        }
+
     def _variables(self, section: str) -> list[BtfType]:
         found = self._btf.sections().get(section)
         return [] if found is None else [self._btf.type(part.type) for part in found.members]
@@ -111,11 +132,18 @@ class MapTypes:
         return None if number is None else self._btf.bare(number).type
 
     def _put(self, made: bytearray, at: int, number: int, value: Value, where: str) -> None:
-        found, size = self._btf.bare(number), self._btf.size_of(number)
+        found, size = self._btf.bare(number), self._size(number)
         if isinstance(value, bytes):
             if len(value) != size:
                 raise InputError(f"{where}: {len(value)} bytes; it has {size}")
             made[at : at + size] = value
+        elif found.kind is BtfKind.DATASEC and isinstance(value, Mapping):
+            parts = self._parts(found)
+            for name, part in value.items():
+                if name not in parts:
+                    raise InputError(f"{where}: no variable {name!r}; it has {', '.join(parts)}")
+                kind, offset = parts[name]
+                self._put(made, at + offset, kind, part, f"{where}.{name}")
         elif found.kind is BtfKind.STRUCT and isinstance(value, Mapping):
             members = {member.name: member for member in found.members}
             for name, part in value.items():

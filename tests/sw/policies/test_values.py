@@ -71,6 +71,18 @@ def test_maps_without_types_have_none(types):
     assert types.value(".data") is types.value(".bss") is types.key("none") is None
 
 
+def test_variables_of_a_section_by_the_places_of_their_symbols(tmp_path):
+    source = tmp_path / "program.c"
+    source.write_text(SOURCE)
+    btf, _ = types_of(read_elf(compile_c(source).data, "program.o"))
+    types = MapTypes(btf, {"two": 4, "three": 0})
+    number = types.value(".data")
+    assert types.encode(number, {"two": 9}, base=bytes(8)) == bytes([0, 0, 0, 0, 9, 0, 0, 0])
+    assert types.decode(number, bytes([3, 0, 0, 0, 9, 0, 0, 0])) == {"two": 9, "three": 3}
+    with pytest.raises(InputError, match="no variable 'four'; it has two, three"):
+        types.encode(number, {"four": 1}, base=bytes(8))
+
+
 def test_structures_by_name(types):
     assert types.encode(types.structure("inner"), INNER) == bytes.fromhex("feff0001")
     with pytest.raises(InputError, match="has no struct none"):
