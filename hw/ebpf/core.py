@@ -11,6 +11,7 @@ from fanweave.golden.isa.ebpf_helpers import HELPERS
 from fanweave.golden.isa.ebpf_machine import CALL_FRAMES, FRAME_BYTES, MAP_SPAN, Region
 from fanweave.hw.ebpf.alu import Alu, Comparator
 from fanweave.hw.ebpf.bytes import bytes_of
+from fanweave.hw.ebpf.context_wait import ContextWait
 from fanweave.hw.ebpf.decoder import Controls, Decoder, InstructionWord
 from fanweave.hw.ebpf.divider import Divider, Division
 from fanweave.hw.ebpf.egress import Egress, ended_layout
@@ -221,7 +222,7 @@ event_program, event_valid, event_image, event_base, call_program, call_valid, c
             m.d.sync += self._threads.free[thread].eq(1)
 
     def _ingress(self, m: Module) -> None:
-        """Give an event to a free thread: fill its context, then start it."""
+        """Give an event to a free thread, which starts while its context is filled."""
         threads, context = self._threads, self._memories.context
         m.submodules.ingress = ingress = Ingress(
             threads=self.config.threads, context_bytes=self.config.context_bytes
@@ -244,10 +245,10 @@ event_program, event_valid, event_image, event_base, call_program, call_valid, c
             context.fill_word.eq(ingress.fill_word),
             context.fill_data.eq(ingress.fill_data),
             context.fill_enable.eq(ingress.fill),
-            self._registers.start_thread.eq(ingress.thread),
-            self._registers.start_enable.eq(ingress.start),
-            self._memories.stack.clear_thread.eq(ingress.thread),
-            self._memories.stack.clear_enable.eq(ingress.start),
+            self._registers.start_thread.eq(claimed),
+            self._registers.start_enable.eq(ingress.claim),
+            self._memories.stack.clear_thread.eq(claimed),
+            self._memories.stack.clear_enable.eq(ingress.claim),
         ]
         with m.If(ingress.claim):
             threads.claim(
@@ -257,7 +258,13 @@ event_program, event_valid, event_image, event_base, call_program, call_valid, c
                 threads.length[claimed].eq(ingress.length),
                 threads.tag[claimed].eq(event.tag),
             ]
-        with m.If(ingress.start):
+        m.submodules.context_wait = self._wait = wait = ContextWait(threads=self.config.threads)
+        m.d.comb += [
+            wait.filling.eq(ingress.filling),
+            wait.filled.eq(ingress.thread),
+            wait.there.eq(ingress.there),
+        ]
+        with m.If(wait.wakes):
             m.d.sync += threads.ready[ingress.thread].eq(1)
 
     def _helper_ports(self, m: Module) -> None:
@@ -391,18 +398,26 @@ event_program, event_valid, event_image, event_base, call_program, call_valid, c
         goes_on = Signal()
         ends = Signal()
         leaves = threads.ending[thread] | (controls.is_exit & (decoded.frame == 0))
+        stays = (cause == Cause.NONE) & ~leaves
+        wait = self._wait
+        done = decoded.valid & ~wait.waits
         m.d.comb += [
-            goes_on.eq(decoded.valid & (cause == Cause.NONE) & ~leaves),
-            ends.eq(decoded.valid & ((cause != Cause.NONE) | leaves)),
-            self.instructions.eq(decoded.valid & executes),
+            wait.executes.eq(decoded.valid),
+            wait.thread.eq(thread),
+            wait.whole.eq(~stays | controls.is_helper_call),
+            wait.touches.eq(access.in_context),
+            wait.behind.eq(access.behind),
+            goes_on.eq(done & stays),
+            ends.eq(done & ~stays),
+            self.instructions.eq(done & executes),
         ]
         # For waveforms: the slot that is executed, under a bit that says whether there is one.
         executing = Signal(SLOT_BITS + 1)
-        m.d.comb += executing.eq(Mux(decoded.valid, Cat(decoded.slot, 1), 0))
+        m.d.comb += executing.eq(Mux(done, Cat(decoded.slot, 1), 0))
         self._go_on(m, decoded, access, comparator.taken, goes_on)
         self._divide(m, decoded, dst, src, goes_on & controls.is_division)
         self._reach_values(m, decoded, access, src, goes_on & access.in_values)
-        self._end(m, decoded, cause, executes, ends)
+        self._end(m, decoded, cause, done & executes, ends)
         self._call(m, decoded, goes_on & controls.is_helper_call, ends)
         return self._hand_on(m, decoded, access, goes_on, src, alu.result)
 
@@ -451,16 +466,19 @@ event_program, event_valid, event_image, event_base, call_program, call_valid, c
             data.StructLayout(
                 {
                     "in_stack": 1,
+                    "in_context": 1,
                     "in_values": 1,  # of a map, which has its own checks
                     "legal": 1,
                     "aligned": 1,
                     "offset": 30,
+                    "behind": 16,  # where it ends, of one that is legal
                 }
             )
         )
         base = Mux(controls.is_load, self._registers.src, dst)
         limit = (decoded.frame + 1) * FRAME_BYTES
         in_context = address[28:] == Region.CONTEXT >> 28
+        accesses = controls.is_load | controls.is_store | controls.is_atomic
         in_values = address[30:] == Region.MAP_VALUES >> 30
         m.d.comb += [
             address.eq(base + decoded.word.offset.as_signed()),
@@ -468,9 +486,9 @@ event_program, event_valid, event_image, event_base, call_program, call_valid, c
             behind.eq(address[:28] + size),
             access.offset.eq(address[:30]),
             access.in_stack.eq(address[28:] == Region.STACK >> 28),
-            access.in_values.eq(
-                in_values & (controls.is_load | controls.is_store | controls.is_atomic)
-            ),
+            access.in_context.eq(in_context & accesses),
+            access.in_values.eq(in_values & accesses),
+            access.behind.eq(behind),
             access.legal.eq(
                 (access.in_stack & (behind <= limit))
                 | (in_context & (behind <= self._threads.length[decoded.thread]))
@@ -604,7 +622,7 @@ event_program, event_valid, event_image, event_base, call_program, call_valid, c
         thread, threads = decoded.thread, self._threads
         count = Signal(32)
         m.d.comb += count.eq(threads.count[thread] + executes)
-        with m.If(decoded.valid):
+        with m.If(executes):
             m.d.sync += threads.count[thread].eq(count)
         with m.If(ends):
             threads.end(thread, cause)

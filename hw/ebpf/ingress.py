@@ -10,7 +10,7 @@ __all__ = ["Ingress"]
 
 
 class Ingress(wiring.Component):
-    """One event after the other: a free thread is claimed, its context filled, then it starts.
+    """One event after the other: a free thread is claimed, and while it runs its context is filled.
 
     Parameters
     ----------
@@ -29,8 +29,10 @@ class Ingress(wiring.Component):
         The event is taken by that thread in this cycle, and the bytes of its context.
     fill, fill_word, fill_data : Out
         A word of the context of the thread that was claimed last.
-    start : Out(1); thread : Out
-        That thread, and that it begins.
+    thread : Out; filling : Out(1)
+        That thread, and that words of its context are still to come.
+    there : Out(13)
+        Words of it that came before this cycle; those that were dropped count.
     """
 
     def __init__(self, *, threads: int, context_bytes: int) -> None:
@@ -47,16 +49,16 @@ class Ingress(wiring.Component):
                 "fill": Out(1),
                 "fill_word": Out(range(context_bytes // 8)),
                 "fill_data": Out(64),
-                "start": Out(1),
                 "thread": Out(range(threads)),
+                "filling": Out(1),
+                "there": Out(13),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        word = Signal(13)
         words = Signal(13)
-        event = self.events.payload
+        event, word = self.events.payload, self.there
         for number in reversed(range(self.threads)):
             with m.If(self.free[number]):
                 m.d.comb += self.claimed.eq(number)
@@ -79,16 +81,16 @@ class Ingress(wiring.Component):
                         word.eq(0),
                         words.eq((event.length + 7) >> 3),
                     ]
-                    m.next = "FILL"
+                    with m.If(event.length != 0):
+                        m.next = "FILL"
             with m.State("FILL"):
-                left = word != words
                 m.d.comb += [
-                    self.contexts.ready.eq(left),
-                    self.fill.eq(left & self.contexts.valid & (word < self.context_bytes // 8)),
-                    self.start.eq(~left),
+                    self.filling.eq(1),
+                    self.contexts.ready.eq(1),
+                    self.fill.eq(self.contexts.valid & (word < self.context_bytes // 8)),
                 ]
-                with m.If(~left):
-                    m.next = "CLAIM"
-                with m.Elif(self.contexts.valid):
+                with m.If(self.contexts.valid):
                     m.d.sync += word.eq(word + 1)
+                    with m.If(word + 1 == words):
+                        m.next = "CLAIM"
         return m

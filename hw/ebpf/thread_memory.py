@@ -40,7 +40,7 @@ class ThreadMemory(wiring.Component):
         Stores 1 to 8 bytes; ``write_size`` is their number. A read in the same cycle gives
         what was there before.
     fill_enable, fill_thread, fill_word, fill_data : In
-        A second way to write whole words, for a thread that does not run.
+        A second way to write whole words, never the one that is stored to in the same cycle.
     clear_enable, clear_thread : In
         All bytes of a thread's part become zero; without effect unless it `clears`.
 

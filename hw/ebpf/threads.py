@@ -101,9 +101,10 @@ class Threads:
         return chosen, found
 
     def claim(self, thread: Value, *, image: Value, base: Value, bound: Value) -> None:
-        """An event is given to a thread; without a program it has ended already."""
+        """An event is given to a thread, which begins; without a program it has ended already."""
         self.m.d.sync += [
             self.free[thread].eq(0),
+            self.ready[thread].eq(1),
             self.image[thread].eq(image),
             self.used[thread].eq(self.image_bit(image) & bound.replicate(self.images)),
             self.slot[thread].eq(base),

@@ -25,7 +25,7 @@ class BareCore(wiring.Component):
 
     Members
     -------
-    events, contexts, verdicts, budget, instructions
+    events, contexts, verdicts, contexts_after, budget, instructions
         As of `Core`.
     program : stream in of `ProgramWrite`
         Always ready. The program may only change while no event is handled.
@@ -35,11 +35,13 @@ class BareCore(wiring.Component):
 
     def __init__(self, *, config: EbpfConfig) -> None:
         self.config = config
+        contexts_after = Out(stream.Signature(64))
         super().__init__(
             {
                 "events": In(stream.Signature(Event)),
                 "contexts": In(stream.Signature(64)),
                 "verdicts": Out(stream.Signature(Verdict)),
+                **({"contexts_after": contexts_after} if config.returns_context else {}),
                 "budget": In(32),
                 "instructions": Out(1),
                 "program": In(stream.Signature(ProgramWrite)),
@@ -53,6 +55,8 @@ class BareCore(wiring.Component):
         wiring.connect(m, wiring.flipped(self.events), core.events)
         wiring.connect(m, wiring.flipped(self.contexts), core.contexts)
         wiring.connect(m, core.verdicts, wiring.flipped(self.verdicts))
+        if self.config.returns_context:
+            wiring.connect(m, core.contexts_after, wiring.flipped(self.contexts_after))
         m.d.comb += [
             core.budget.eq(self.budget),
             self.instructions.eq(core.instructions),

@@ -2,7 +2,8 @@
 
 import random
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from fanweave.golden.ebpf.config import PRESETS, EbpfConfig
 from fanweave.golden.ebpf.machine import Machine
@@ -11,16 +12,41 @@ from fanweave.golden.errors import FaultError, InputError
 from fanweave.golden.isa.ebpf_machine import FaultCause
 from fanweave.sim.benches.ebpf.random_programs import random_program
 
-__all__ = ["Batch", "check", "play", "run_events"]
+__all__ = ["Batch", "Decided", "check", "play", "run_events"]
 
 #: A program, and a context for each event.
 Batch = tuple[Program, Sequence[bytes]]
 
 _PROGRAMS = 40
+#: Cycles that a word of a context comes late.
+_GAPS = (0, 0, 0, 0, 1, 2, 3, 5, 20)
 
 
-def check(batches: Sequence[Batch], *, config: EbpfConfig, budget: int = 120) -> set[FaultCause]:
-    """Compare result, cause and count of every event.
+class Decided(NamedTuple):
+    """What became of an event.
+
+    Attributes
+    ----------
+    r0, cause, instructions : int
+        As of `Verdict`.
+    context : bytes or None
+        As the program left it, if the core returns it.
+    """
+
+    r0: int
+    cause: int
+    instructions: int
+    context: bytes | None
+
+
+def check(
+    batches: Sequence[Batch],
+    *,
+    config: EbpfConfig,
+    budget: int = 120,
+    gaps: random.Random | None = None,
+) -> set[FaultCause]:
+    """Compare result, cause and count of every event, and its context if the core returns it.
 
     Parameters
     ----------
@@ -30,6 +56,8 @@ def check(batches: Sequence[Batch], *, config: EbpfConfig, budget: int = 120) ->
         The core.
     budget : int
         Instructions of an event.
+    gaps : random.Random, optional
+        Decides how late each word of a context comes; none does by default.
 
     Returns
     -------
@@ -43,24 +71,33 @@ def check(batches: Sequence[Batch], *, config: EbpfConfig, budget: int = 120) ->
     """
     causes = set()
     for (program, contexts), found in zip(
-        batches, run_events(batches, config, budget), strict=True
+        batches, run_events(batches, config, budget, gaps), strict=True
     ):
         for tag, context in enumerate(contexts):
-            outcome = Machine(budget=budget).run(program, context)
-            expected = (outcome.r0, outcome.fault.value, outcome.instructions)
+            after = bytearray(context)
+            outcome = Machine(budget=budget).run(program, after)
+            expected = Decided(
+                outcome.r0,
+                outcome.fault.value,
+                outcome.instructions,
+                bytes(after) if config.returns_context else None,
+            )
             if found.get(tag) != expected:
                 raise FaultError(
                     f"program {program.name!r}, event {tag} with context {context.hex() or 'none'}:"
-                    f" (r0, cause, instructions) is {found.get(tag)}; golden has {expected}"
+                    f" it is {found.get(tag)}; golden has {expected}"
                 )
             causes.add(outcome.fault)
     return causes
 
 
 def run_events(
-    batches: Sequence[Batch], config: EbpfConfig, budget: int
-) -> list[dict[int, tuple[int, int, int]]]:
-    """Verdicts of the core (r0, cause, instructions), by program and tag."""
+    batches: Sequence[Batch],
+    config: EbpfConfig,
+    budget: int,
+    gaps: random.Random | None = None,
+) -> list[dict[int, Decided]]:
+    """What the core makes of each event, by program and tag."""
     # Only now: describing hardware is slow to import.
     from amaranth.sim import Simulator
 
@@ -68,7 +105,7 @@ def run_events(
     from fanweave.sim.benches.ebpf.bare_core import BareCore
 
     core = BareCore(config=config)
-    verdicts: list[dict[int, tuple[int, int, int]]] = []
+    verdicts: list[dict[int, Decided]] = []
 
     async def host(ctx: Any) -> None:
         for number, (program, contexts) in enumerate(batches):
@@ -80,6 +117,8 @@ def run_events(
             for tag, context in enumerate(contexts):
                 await stream_put(ctx, core.events, {"length": len(context), "tag": tag})
                 for word in _words(context):
+                    for _ in range(gaps.choice(_GAPS) if gaps else 0):
+                        await ctx.tick()
                     await stream_put(ctx, core.contexts, word)
             while len(verdicts) == number:
                 await ctx.tick()
@@ -89,7 +128,14 @@ def run_events(
             found = {}
             for _ in contexts:
                 verdict = await stream_get(ctx, core.verdicts)
-                found[verdict.tag] = (verdict.r0, verdict.cause.value, verdict.instructions)
+                length = len(contexts[verdict.tag])
+                after = None
+                if config.returns_context:
+                    words = [await stream_get(ctx, core.contexts_after) for _ in _rows(length)]
+                    after = b"".join(word.to_bytes(8, "little") for word in words)[:length]
+                found[verdict.tag] = Decided(
+                    verdict.r0, verdict.cause.value, verdict.instructions, after
+                )
             verdicts.append(found)
 
     simulator = Simulator(core)
@@ -101,11 +147,15 @@ def run_events(
 
 
 def _words(data: bytes) -> list[int]:
-    return [int.from_bytes(data[at : at + 8], "little") for at in range(0, len(data), 8)]
+    return [int.from_bytes(data[at : at + 8], "little") for at in _rows(len(data))]
+
+
+def _rows(length: int) -> range:
+    return range(0, length, 8)
 
 
 def play(seed: int, config: str | None = None) -> str:
-    """Play a round of the soak: random programs on random contexts.
+    """Play a round of the soak: random programs on random contexts, whose words come late at times.
 
     Parameters
     ----------
@@ -132,6 +182,7 @@ def play(seed: int, config: str | None = None) -> str:
         sizes = generator.choices([0, 1, 8, 31, 32], k=6)
         program = random_program(generator.getrandbits(48))
         batches.append((program, [generator.randbytes(size) for size in sizes]))
-    causes = check(batches, config=PRESETS[name])
+    used = replace(PRESETS[name], returns_context=True)
+    causes = check(batches, config=used, gaps=generator)
     ended = ", ".join(sorted(cause.name for cause in causes))
     return f"{name}: {_PROGRAMS} programs on 6 contexts each; events ended with {ended}"

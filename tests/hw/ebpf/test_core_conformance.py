@@ -45,7 +45,7 @@ def test_cases(budget):
     batches = [(Program.of(case.program, case.name), [case.context]) for case in cases]
     wrong = []
     for case, found in zip(cases, run_events(batches, CONFIG, budget), strict=True):
-        r0, cause, _ = found[0]
+        r0, cause = found[0].r0, found[0].cause
         same = cause == case.fault and (case.fault is not FaultCause.NONE or r0 == case.r0)
         if not same:
             wrong.append(f"{case.name}: {r0:#x}, {FaultCause(cause).name}; {case}")

@@ -10,8 +10,7 @@ def test_operations_of_maps_are_fast_enough(row):
     assert row.goal is None or row.value <= row.goal
 
 
-def test_classic_programs_are_measured():
+def test_classic_programs_are_faster_than_published():
     rows = classic_rows()
     assert len(rows) == 7
-    # Of them the shortest one alone takes longer than published: three cycles an instruction.
-    assert [row.case for row in rows if row.value > row.goal] == ["subnet: in the subnet"]
+    assert [row.case for row in rows if row.value >= row.goal] == []
