@@ -16,7 +16,10 @@ _DOUBLE_WORD = 3  # size field of 8 bytes
 
 
 class Move(data.Struct):
-    """``length`` bytes at an address; read into words, stored from words, or only checked."""
+    """``length`` bytes at an address; read into words, stored from words, or only checked.
+
+    What is checked is whether they could be stored.
+    """
 
     address: 64
     length: 16
@@ -207,7 +210,7 @@ class Mover(wiring.Component):
             request.size.eq(size),
             request.stores.eq(move.stores & ~move.probes),
             request.probes.eq(move.probes),
-            request.loads.eq(~move.stores),
+            request.loads.eq(~move.stores & ~move.probes),
             request.source.eq(self.word_data >> Cat(Const(0, 3), self._position[:3])),
         ]
         with m.If(self.accesses.ready):

@@ -1,3 +1,4 @@
+# amaranth: UnusedElaboratable=no
 """The helper unit with a map unit, against golden: each helper, each fault, and their order."""
 
 import random
@@ -182,6 +183,20 @@ def test_a_value_stays_if_it_cannot_be_stored():
             empty = await bench.call("map_pop_elem", handle("queue"), STACK + 99)
             assert empty.value == error(Errno.NOENT)
             assert bench.stacks[0][99:111] == bytes(12)
+
+    play(scenario)
+
+
+def test_a_value_can_be_stored_where_programs_may_not_read():
+    async def scenario(bench):
+        secrets = NUMBERS["secrets"]
+        await bench.call("map_update_elem", handle("secrets"), STACK, STACK, 0)
+        bench.poke(0, 0, bytes(range(1, 13)))
+        for name in ("map_peek_elem", "map_pop_elem"):
+            await bench.call("map_push_elem", handle("queue"), STACK, 0)
+            reply = await bench.call(name, handle("queue"), map_address(secrets))
+            assert (reply.cause, reply.value) == (FaultCause.NONE, 0)
+        await compare_maps(bench)
 
     play(scenario)
 
