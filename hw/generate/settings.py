@@ -3,7 +3,7 @@
 import dataclasses
 import enum
 import typing
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from fanweave.golden.errors import InputError
@@ -20,24 +20,48 @@ def with_settings(config: Any, settings: Iterable[str]) -> Any:
         Where the other values come from.
     settings : iterable of str
         ``FIELD=VALUE`` each; a tuple's values are separated by commas, members of an
-        enumeration go by their names.
+        enumeration go by their names. A field of a part is ``PART.FIELD``.
 
     Raises
     ------
     InputError
         If there is no such field, its value does not read, or the configuration refuses it.
     """
-    hints = typing.get_type_hints(type(config))
-    changes: dict[str, Any] = {}
+    hints = dict(_parameters(config))
+    values: dict[str, Any] = {}
     for setting in settings:
         name, equals, text = setting.partition("=")
         if not equals:
             raise InputError(f"setting {setting!r} is not of the form FIELD=VALUE")
         if name not in hints:
             raise InputError(f"unknown parameter {name!r}; choose one of {', '.join(hints)}")
-        if name in changes:
+        if name in values:
             raise InputError(f"parameter {name!r} is set twice")
-        changes[name] = _read(name, text, hints[name])
+        values[name] = _read(name, text, hints[name])
+    return _changed(config, values)
+
+
+def _parameters(config: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Names and types of what can be set, those of parts with the part's name before them."""
+    for name, kind in typing.get_type_hints(type(config)).items():
+        if dataclasses.is_dataclass(kind):
+            yield from _parameters(getattr(config, name), f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", kind
+
+
+def _changed(config: Any, values: Mapping[str, Any]) -> Any:
+    """All at once in each part, for a part's fields may only fit together."""
+    changes: dict[str, Any] = {}
+    inside: dict[str, dict[str, Any]] = {}
+    for name, value in values.items():
+        part, dot, field = name.partition(".")
+        if dot:
+            inside.setdefault(part, {})[field] = value
+        else:
+            changes[name] = value
+    for part, fields in inside.items():
+        changes[part] = _changed(getattr(config, part), fields)
     return dataclasses.replace(config, **changes)
 
 
@@ -67,6 +91,8 @@ def as_data(config: Any) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
+    if dataclasses.is_dataclass(value):
+        return as_data(value)
     if isinstance(value, tuple):
         return [_plain(part) for part in value]
     return value.name if isinstance(value, enum.Enum) else value

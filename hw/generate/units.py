@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fanweave.golden.cxl import config as cxl_config
+from fanweave.golden.cxl import island_config
 from fanweave.golden.ebpf import config as ebpf_config
 from fanweave.golden.errors import InputError
 from fanweave.golden.isa import ebpf_registers
@@ -258,6 +259,39 @@ _SWITCH = Unit(
 )
 
 
+def _plain_island(config: island_config.IslandConfig) -> Any:
+    from fanweave.hw.cxl.island import Island
+
+    return Island(config=config)
+
+
+def _island_summary(config: island_config.IslandConfig) -> dict[str, str]:
+    return {**_switch_summary(config.switch), **_ebpf_summary(config.engine)}
+
+
+_ISLAND = Unit(
+    name="island",
+    description="CXL.mem switch with its policy engine",
+    presets=island_config.PRESETS,
+    summary=_island_summary,
+    tops={
+        "plain": Top(
+            module="cxl_island",
+            clock="clk",
+            reset=Reset(port="rst", active_low=False),
+            description="The switch's streams; AXI4-Lite for programs and maps of the engine.",
+            build=_plain_island,
+        ),
+    },
+    registers=_SWITCH.registers,
+    codes=_SWITCH.codes,
+    register_rules=(
+        "These are the switch's registers, behind `commands` and `read_address`. Those behind "
+        "AXI4-Lite are the registers of the unit `ebpf`.",
+    ),
+)
+
+
 def _plain_core(config: core_config.ScalarConfig) -> Any:
     from fanweave.hw.core.core import Core
 
@@ -291,7 +325,9 @@ _CORE = Unit(
 )
 
 #: Units by name.
-UNITS: Mapping[str, Unit] = {unit.name: unit for unit in (_VENTAGLIO, _EBPF, _SWITCH, _CORE)}
+UNITS: Mapping[str, Unit] = {
+    unit.name: unit for unit in (_VENTAGLIO, _EBPF, _SWITCH, _ISLAND, _CORE)
+}
 
 
 def find_unit(name: str) -> Unit:

@@ -1,5 +1,6 @@
 import pytest
 
+from fanweave.golden.cxl import island_config
 from fanweave.golden.errors import InputError
 from fanweave.golden.isa.formats import ElementFormat
 from fanweave.golden.ventaglio.config import PRESETS, VentaglioConfig, preset
@@ -44,3 +45,26 @@ def test_data_of_a_configuration_makes_it_again(name):
     data = as_data(preset(name))
     data["formats"] = tuple(ElementFormat[format_name] for format_name in data["formats"])
     assert VentaglioConfig(**data) == preset(name)
+
+
+def test_fields_of_parts_are_set_together():
+    island = island_config.PRESETS["tiny"]
+    changed = with_settings(island, ["engine.prefixes=32", "engine.prefix_lanes=32"])
+    assert changed.switch == island.switch
+    assert (changed.engine.prefixes, changed.engine.prefix_lanes) == (32, 32)
+    assert as_data(changed)["engine"]["prefixes"] == 32
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("engine=1", "unknown parameter 'engine'; choose one of switch.upstream"),
+        ("switch.lanes=3", "unknown parameter 'switch.lanes'; choose one of switch.upstream"),
+        ("engine.context_bytes=32", "context_bytes = 32: an event has 64"),
+        ("engine.returns_context=true", "returns_context is set; nothing in an island takes"),
+    ],
+)
+def test_a_bad_setting_of_a_part_is_refused(setting, message):
+    with pytest.raises(InputError) as refused:
+        with_settings(island_config.PRESETS["tiny"], [setting])
+    assert message in str(refused.value)

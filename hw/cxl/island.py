@@ -1,0 +1,79 @@
+"""A switch island: the switch, and the policy engine that judges its messages."""
+
+from amaranth import Module
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from fanweave.golden.cxl.island_config import IslandConfig
+from fanweave.hw.cxl.engine_adapter import EngineAdapter
+from fanweave.hw.cxl.switch import Switch
+from fanweave.hw.ebpf.host_port import ADDRESS_BITS, BUS_PREFIX
+from fanweave.hw.ebpf.policy_engine import PolicyEngine
+from fanweave.hw.stream.axi_lite import axi_lite_members
+
+__all__ = ["Island"]
+
+#: Members of the switch that the island keeps to itself.
+_INSIDE = ("events", "verdicts")
+
+
+class Island(wiring.Component):
+    """Messages through the switch, programs and maps over AXI4-Lite.
+
+    Parameters
+    ----------
+    config : IslandConfig
+
+    Members
+    -------
+    host{n}_*, device{n}_*, commands, read_address, read_data, promotions
+        As of `Switch`.
+    s_axil_*
+        As of `PolicyEngine`.
+    busy : Out(1)
+        The engine handles an event.
+    """
+
+    def __init__(self, *, config: IslandConfig) -> None:
+        self.config = config
+        self._switch = Switch(config=config.switch)
+        members = {
+            name: member
+            for name, member in self._switch.signature.members.items()
+            if name not in _INSIDE
+        }
+        self._shared = tuple(members)
+        super().__init__(
+            {**members, "busy": Out(1), **axi_lite_members(ADDRESS_BITS, prefix=BUS_PREFIX)}
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.switch = switch = self._switch
+        m.submodules.engine = engine = PolicyEngine(config=self.config.engine)
+        m.submodules.adapter = adapter = EngineAdapter(
+            engines=self.config.engine.engines, clock_ns=self.config.switch.clock_ns
+        )
+        for name in self._shared:
+            self._share(m, name, switch)
+        for name in axi_lite_members(ADDRESS_BITS, prefix=BUS_PREFIX):
+            self._share(m, name, engine)
+        m.d.comb += self.busy.eq(engine.busy)
+        wiring.connect(m, switch.events, adapter.policy_events)
+        wiring.connect(m, adapter.policy_verdicts, switch.verdicts)
+        for number in range(self.config.engine.engines):
+            wiring.connect(m, adapter.events[number], engine.events[number])
+            wiring.connect(m, adapter.contexts[number], engine.contexts[number])
+            wiring.connect(m, engine.verdicts[number], adapter.verdicts[number])
+        return m
+
+    def _share(self, m: Module, name: str, part: wiring.Component) -> None:
+        """A member of the island is that of its part."""
+        member = self.signature.members[name]
+        ours, theirs = getattr(self, name), getattr(part, name)
+        if member.is_signature:
+            wiring.connect(m, wiring.flipped(ours), theirs)
+        elif member.flow is In:
+            m.d.comb += theirs.eq(ours)
+        else:
+            m.d.comb += ours.eq(theirs)
