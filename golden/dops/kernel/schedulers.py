@@ -6,6 +6,8 @@ import numpy as np
 
 from fanweave.golden.dops.flat import FlatGraph
 from fanweave.golden.dops.kernel import passes, rolling
+from fanweave.golden.dops.kernel.bifocal import bifocal
+from fanweave.golden.dops.kernel.lookahead import Hints, Rules, scratch_of
 from fanweave.golden.dops.kernel.timing import CompiledTiming, device_lists
 from fanweave.golden.dops.plan import Plan
 from fanweave.golden.dops.platforms import Platform
@@ -70,11 +72,13 @@ class CompiledBifocal(Bifocal):
             np.int64,
         )
         self._executor_count = sum(len(indices) for indices in types)
-        self._coin_states = np.array([coin_state(self.seed)], np.int64)
-        self._hint = np.full(operators, -1, np.int64)
-        self._hint_order = np.zeros(operators + 8, np.int64)
-        self._hint_count = np.zeros(1, np.int64)
-        self._last_type = np.full(len(flat.graph.weights), -1, np.int64)
+        self._remembered = Hints(
+            device=np.full(operators, -1, np.int64),
+            order=np.zeros(operators + 8, np.int64),
+            number=np.zeros(1, np.int64),
+            last_type=np.full(len(flat.graph.weights), -1, np.int64),
+            coins=np.array([coin_state(self.seed)], np.int64),
+        )
         settings = self.parameters
         self._settings = np.array(
             [
@@ -93,41 +97,37 @@ class CompiledBifocal(Bifocal):
     def place(self, work: Pass) -> Plan:
         """Commit the operator of the least score until all are placed."""
         timing = cast(CompiledTiming, work.timing)
+        hints = self._remembered
         if self.parameters.memory == "pass":
-            self._hint[:] = -1
-            self._hint_count[0] = 0
-            self._last_type[:] = -1
-        lists = device_lists(work.devices)
+            hints.device[:] = hints.last_type[:] = -1
+            hints.number[0] = 0
+        starts, devices = device_lists(work.devices)
         shape, costs, machine, _ = timing.arguments
-        ranks = passes.upward_ranks(shape, costs, machine, *lists)
-        order = np.empty(len(work.devices), np.int64)
-        done = passes.bifocal(
-            *timing.arguments,
-            *lists,
-            order,
-            ranks,
-            self._settings,
-            work.phase == "prefill",
-            max(1, work.tokens - work.token),
-            self._type_of,
-            self._type_devices,
-            self._can_hold_all(timing),
-            self._executor_count,
-            self._hint,
-            self._hint_order,
-            self._hint_count,
-            self._last_type,
-            self._coin_states,
+        rules = Rules(
+            device_start=starts,
+            device_list=devices,
+            ranks=passes.upward_ranks(shape, costs, machine, starts, devices),
+            settings=self._settings,
+            prefill=work.phase == "prefill",
+            coming=max(1, work.tokens - work.token),
+            type_of=self._type_of,
+            type_devices=self._type_devices,
+            can_hold=self._can_hold_all(timing),
+            executors=self._executor_count,
         )
+        order = np.empty(len(work.devices), np.int64)
+        scratch = scratch_of(len(order), len(machine.available), len(self._type_devices))
+        done = bifocal(*timing.arguments, rules, hints, scratch, order)
         return _finish(timing, order, done)
 
     def state(self) -> tuple[int, dict[int, int], dict[int, str]]:
         """Coins, devices of coming operators, types of weights' last devices, as in `Bifocal`."""
-        coming = self._hint_order[: self._hint_count[0]].tolist()
-        hints = {operator: int(self._hint[operator]) for operator in coming}
-        last = enumerate(self._last_type.tolist())
+        found = self._remembered
+        coming = found.order[: found.number[0]].tolist()
+        hints = {operator: int(found.device[operator]) for operator in coming}
+        last = enumerate(found.last_type.tolist())
         types = {weight: EXECUTORS[kind] for weight, kind in last if kind >= 0}
-        return int(self._coin_states[0]), hints, types
+        return int(found.coins[0]), hints, types
 
     def _can_hold_all(self, timing: CompiledTiming) -> np.ndarray:
         total = int(timing.costs.weight[timing.weight_class].sum())
