@@ -210,10 +210,6 @@ class SwitchModel:
             return []
         return self.error(entry.host, entry.request, entry.waits, lost=True)
 
-    def open_tags(self, port: int) -> list[int]:
-        """Tags that a device has not answered."""
-        return [tag for where, tag in self._open if where == port]
-
     def snoop(self, port: int, came: Message, tag: int) -> Delivery | list[Delivery]:
         """A back-invalidation, and the ``bi_tag`` that its host would see.
 

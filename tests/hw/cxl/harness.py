@@ -5,30 +5,27 @@ cycle is known, so the model is told exactly what the RTL sees.
 """
 
 import random
-from collections import Counter, defaultdict, deque
+from collections import defaultdict, deque
 
 from amaranth.hdl import Value
 from amaranth.sim import Simulator
 
 from fanweave.golden.cxl.messages import Message, message
-from fanweave.golden.cxl.switch import SwitchModel
-from fanweave.golden.isa.cxl_event import Channel, Direction, NdrOpcode, ReqOpcode, RwdOpcode
-from fanweave.golden.isa.cxl_messages import answers_of
+from fanweave.golden.isa.cxl_event import (
+    BirspOpcode,
+    BisnpOpcode,
+    Channel,
+    Direction,
+    NdrOpcode,
+    ReqOpcode,
+    RwdOpcode,
+)
+from fanweave.golden.isa.cxl_messages import BI_LINES, answers_of
 from fanweave.hw.cxl.switch import Switch, channel_name
+from fanweave.sim.benches.cxl.checker import TrafficChecker
 
 REQ, RWD, BIRSP = Channel.M2S_REQ, Channel.M2S_RWD, Channel.M2S_BIRSP
 NDR, DRS, BISNP = Channel.S2M_NDR, Channel.S2M_DRS, Channel.S2M_BISNP
-
-
-class Request:
-    """A host's request, and what it still waits for: an expected answer, or None if unknown."""
-
-    def __init__(self, sent, port):
-        self.sent = sent
-        self.port = port
-        self.device_tag = None
-        channel = sent.channel
-        self.waits = dict.fromkeys(answers_of(channel, sent["opcode"], sent["snoop"]))
 
 
 class Harness:
@@ -44,18 +41,14 @@ class Harness:
         self.stall = stall
         self.device_delay = device_delay
         self.dut = Switch(config=config)
-        self.model = SwitchModel(config)
+        self.checker = TrafficChecker(config)
+        self.requests = self.checker.requests
+        self.count = self.checker.count
         self.commands = deque()
         self.outbox = defaultdict(deque)
         self.credit = {}
         self.cycle = 0
-        self.requests = [{} for _ in range(config.upstream)]
-        self.order = defaultdict(deque)
-        self.answers_due = defaultdict(list)
-        self.silent = set()  # ports whose devices say nothing
-        self.faulty = set()  # ports whose answers may be late or doubled
-        self.count = Counter()
-        self.snoops = defaultdict(list)
+        self.due = defaultdict(list)
         self.words = {}
         self.by_name = {entry.name: entry for entry in config.registers}
 
@@ -86,34 +79,19 @@ class Harness:
                 poison=self.random.random() < 0.1,
                 **values,
             )
-        self.requests[host][tag] = Request(sent, None)
+        self.checker.opens(host, sent)
         self.send(host, sent)
 
     # What the switch does.
 
     def on_request(self, host, came):
         """The switch took a request; where there is no policy, its fate is known."""
-        self.decide(host, came, None)
-
-    def decide(self, host, came, verdict, **more):
-        for delivery in self.model.request(host, came, verdict, **more):
-            if delivery.request is None:
-                self.expect(host, came["tag"], delivery.message)
-            elif not delivery.copy:
-                self.requests[host][came["tag"]].port = delivery.port
-
-    def expect(self, host, tag, answer):
-        waits = self.requests[host][tag].waits
-        assert waits[answer.channel] is None, f"host {host} would be answered twice: {answer}"
-        waits[answer.channel] = answer
+        self.checker.request(host, came)
 
     def at_device(self, port, came):
         """A device got a request: it answers after a while."""
-        self.count["delivered"] += 1
-        request = self.model.arrives(port, came)
-        if not request.copy and request.request["tag"] in self.requests[request.host]:
-            self.requests[request.host][request.request["tag"]].device_tag = came["tag"]
-        if port in self.silent:
+        self.checker.at_device(port, came)
+        if port in self.checker.silent:
             return
         low, high = self.device_delay
         due = self.cycle + self.random.randint(low, high)
@@ -127,49 +105,42 @@ class Harness:
                 }
             else:
                 values |= {"opcode": NdrOpcode.CMP}
-            self.answers_due[due].append((port, message(channel, **values)))
-            if port in self.faulty and self.random.random() < 0.3:
+            self.due[due].append(("device", port, message(channel, **values)))
+            if port in self.checker.faulty and self.random.random() < 0.3:
                 again = due + self.random.choice([1, 5, 150])
-                self.answers_due[again].append((port, message(channel, **values)))
+                self.due[again].append(("device", port, message(channel, **values)))
 
     def on_answer(self, port, came):
         """The switch took a device's answer."""
-        for delivery in self.model.answer(port, came):
-            answer = delivery.message
-            request = self.requests[delivery.port].get(answer["tag"])
-            if request is None or answer.channel not in request.waits:
-                assert port in self.faulty, f"port {port}: {came} would answer twice"
-                continue
-            self.expect(delivery.port, answer["tag"], answer)
-            self.order[port, answer.channel, delivery.port].append(answer)
+        self.checker.answer(port, came)
 
     def at_host(self, host, came):
-        """A host got an answer: the right one, in order, and the only one."""
+        """A host got an answer, or a back-invalidation that it answers after a while."""
+        self.checker.at_host(host, came)
         if came.channel is BISNP:
-            self.snoops[host].append(came)
-            return
-        self.count["answered"] += 1
-        request = self.requests[host].get(came["tag"])
-        assert request is not None, f"host {host} did not ask: {came}"
-        assert came.channel in request.waits, f"host {host} is answered twice: {came}"
-        expected = request.waits.pop(came.channel)
-        if came != expected:
-            lost = self.model.error(host, request.sent, {came.channel}, lost=True)
-            assert request.port in self.faulty | self.silent, f"{came} instead of {expected}"
-            assert came == lost[0].message, f"{came} instead of {lost[0].message}"
-            self.count["lost"] += 1
-            self.model.expires(request.port, request.device_tag)
-        else:
-            self._in_order(host, request, came)
-        if not request.waits:
-            del self.requests[host][came["tag"]]
+            for answer in self.snoop_answers(came):
+                due = self.cycle + self.random.randint(*self.device_delay)
+                self.due[due].append(("host", host, answer))
 
-    def _in_order(self, host, request, came):
-        queue = self.order[request.port, came.channel, host]
-        if came not in queue:
-            return  # an answer of the switch itself
-        while (first := queue.popleft()) != came:
-            assert request.port in self.faulty, f"{came} overtook {first}"
+    def snoop(self, port, **fields):
+        """A device asks for its lines back."""
+        self.outbox["device", port - self.config.upstream, BISNP].append(message(BISNP, **fields))
+
+    def snoop_answers(self, came):
+        """A host's answers: one for a block, or one for each line."""
+        values = {"bi_id": came["bi_id"], "bi_tag": came["bi_tag"]}
+        block = came["opcode"] in (BisnpOpcode.CUR_BLK, BisnpOpcode.DATA_BLK, BisnpOpcode.INV_BLK)
+        if block and self.random.random() < 0.5:
+            return [message(BIRSP, opcode=BirspOpcode.I_BLK, **values)]
+        low = came["address"] & 3
+        lines = BI_LINES[low] if block else 1 << low
+        answers = [
+            message(BIRSP, opcode=BirspOpcode.I, low_address=line, **values)
+            for line in range(4)
+            if lines >> line & 1
+        ]
+        self.random.shuffle(answers)
+        return answers
 
     # The clock.
 
@@ -227,8 +198,9 @@ class Harness:
         sampled += self.watched(self.dut)
         while self.cycle < cycles and not self.done():
             self.turn()
-            for port, answer in self.answers_due.pop(self.cycle, ()):
-                self.outbox["device", port - self.config.upstream, answer.channel].append(answer)
+            for side, port, sent in self.due.pop(self.cycle, ()):
+                number = port if side == "host" else port - self.config.upstream
+                self.outbox[side, number, sent.channel].append(sent)
             command = self.commands.popleft() if self.commands else None
             self._set(ctx, self.dut.commands.valid, int(command is not None))
             if command:
@@ -245,7 +217,7 @@ class Harness:
             self.drive(ctx)
             _, _, *values = await ctx.tick().sample(*sampled)
             if command:
-                self.model.tables.write(*command)
+                self.checker.model.tables.write(*command)
             self._taken(inward, shown, values)
             place = 2 * len(inward)
             for key, *_ in outward:
@@ -282,10 +254,13 @@ class Harness:
                 self.words["held", key] = False
                 side, number, channel = key
                 self.count[side, channel] += 1
+                port = number if side == "host" else self.config.upstream + number
                 if channel in (REQ, RWD):
                     self.on_request(number, shown[key])
                 elif channel in (NDR, DRS):
-                    self.on_answer(self.config.upstream + number, shown[key])
+                    self.on_answer(port, shown[key])
+                else:
+                    self.checker.takes(port, shown[key])
 
     def _gave(self, key, came):
         side, number, channel = key
@@ -298,6 +273,7 @@ class Harness:
 
     def at_snooper(self, port, came):
         """A device got an answer to its back-invalidation."""
+        self.checker.at_snooper(port, came)
 
     # For the engine.
 

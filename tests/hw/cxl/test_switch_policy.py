@@ -29,7 +29,7 @@ class Policed(Traffic):
         super().__init__(PRESETS["tiny"], **more)
         self.answers = answers
         self.deny = deny
-        self.due = {}
+        self.verdicts_due = {}
         self.promoted = []
         self.seen = Counter()
         for host in range(2):
@@ -44,7 +44,7 @@ class Policed(Traffic):
 
     def on_request(self, host, came):
         verdict = self.verdict_of(came["address"]) if self.answers else None
-        self.decide(host, came, verdict, deny=self.deny)
+        self.checker.request(host, came, verdict, deny=self.deny)
         self.taken = self.cycle
 
     def at_device(self, port, came):
@@ -67,7 +67,7 @@ class Policed(Traffic):
     def drive(self, ctx):
         self._set(ctx, self.dut.events.ready, int(self.answers))
         self._set(ctx, self.dut.promotions.ready, 1)
-        tag, r0 = self.due.pop(self.cycle, (0, None))
+        tag, r0 = self.verdicts_due.pop(self.cycle, (0, None))
         self._set(ctx, self.dut.verdicts.valid, int(r0 is not None))
         ctx.set(self.dut.verdicts.payload.tag, tag)
         ctx.set(self.dut.verdicts.payload.r0, r0 or 0)
@@ -79,9 +79,9 @@ class Policed(Traffic):
             # An action that there is not stands for a program that says nothing.
             r0 = verdict.encode() if verdict else 0xFF
             due = self.cycle + 4
-            while due in self.due:
+            while due in self.verdicts_due:
                 due += 1
-            self.due[due] = (tag, r0)
+            self.verdicts_due[due] = (tag, r0)
             self.seen[r0] += 1
         if moves:
             self.promoted.append(tuple(promotion))

@@ -6,6 +6,7 @@ from harness import Harness
 from fanweave.golden.cxl.config import PRESETS, SwitchConfig
 from fanweave.golden.cxl.latency import ANSWER_CYCLES, REQUEST_CYCLES
 from fanweave.golden.cxl.tables import range_writes
+from fanweave.golden.isa.cxl_event import BisnpOpcode
 
 PAGE = 4096
 LINES = PAGE // 64
@@ -69,10 +70,44 @@ def test_ports_are_bound_and_unbound_under_way():
     assert 100 < traffic.count["delivered"] < 300
 
 
+@pytest.mark.parametrize("stall", [0.0, 0.3])
+def test_snoops_find_their_host_and_answers_their_device(stall):
+    """Single lines and blocks, of logical devices that a host has and of one that none has."""
+    config = PRESETS["tiny"]
+    opcodes = list(BisnpOpcode)
+
+    class Snooping(Traffic):
+        def turn(self):
+            super().turn()
+            port = self.random.randrange(config.upstream, config.ports)
+            if self.sent < 200 and self.cycle > 60 and self.random.random() < 0.2:
+                self.snoop(
+                    port,
+                    opcode=self.random.choice(opcodes),
+                    bi_id=self.random.randrange(3),
+                    bi_tag=self.sent,
+                    address=4 * self.sent + self.random.choice([1, 2, 3]),
+                )
+                self.sent += 1
+
+        def done(self):
+            return super().done() and self.sent == 200 and self.quiet()
+
+        def quiet(self):
+            return not self.due and not any(self.outbox.values()) and self.checker.settled
+
+    traffic = Snooping(config, requests=60, rate=0.1, stall=stall, seed=12)
+    traffic.sent = 0
+    traffic.run(6000)
+    assert traffic.done(), traffic.count
+    assert 100 < traffic.count["snooped"] < 160
+    assert traffic.count["snoop_answered"] > 200
+
+
 def test_late_and_double_answers_go_nowhere():
     traffic = Traffic(PRESETS["tiny"], requests=150, seed=5, device_delay=(1, 90))
     traffic.register("timeout", cycles=64)
-    traffic.faulty = {2, 3}
+    traffic.checker.faulty = {2, 3}
     traffic.run(6000)
     assert traffic.done(), traffic.requests
     assert traffic.count["lost"] > 10
@@ -82,7 +117,7 @@ def test_late_and_double_answers_go_nowhere():
 def test_a_device_that_says_nothing_costs_only_its_own_requests():
     traffic = Traffic(PRESETS["tiny"], requests=100, seed=6)
     traffic.register("timeout", cycles=100)
-    traffic.silent = {3}
+    traffic.checker.silent = {3}
     traffic.run(6000)
     assert traffic.done(), traffic.requests
     assert traffic.count["lost"] > 20

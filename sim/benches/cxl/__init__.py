@@ -1,0 +1,1 @@
+"""Traffic through the CXL switch and its island, held against the model."""

@@ -1,0 +1,272 @@
+"""Follows all messages of a switch: each request is answered once, rightly, in order.
+
+What a switch takes and gives is told in the order of its cycles; within one, writes of registers
+come first, then what it takes, then what it gives.
+"""
+
+from collections import Counter, defaultdict, deque
+
+from fanweave.golden.cxl.config import SwitchConfig
+from fanweave.golden.cxl.messages import Message
+from fanweave.golden.cxl.switch import Delivery, SwitchModel
+from fanweave.golden.cxl.tables import Device
+from fanweave.golden.errors import FaultError
+from fanweave.golden.isa.cxl_event import Channel, Verdict
+from fanweave.golden.isa.cxl_messages import answers_of
+
+__all__ = ["DifferenceError", "OpenRequest", "TrafficChecker"]
+
+
+class DifferenceError(FaultError):
+    """The switch did what the model does not."""
+
+
+class OpenRequest:
+    """A host's request.
+
+    Attributes
+    ----------
+    sent : Message
+        As the host sent it.
+    waits : dict of Channel to Message or None
+        Answers that have not come; None for those that are not known yet.
+    port, device_tag : int or None
+        Where it went, and under which tag.
+    """
+
+    def __init__(self, sent: Message) -> None:
+        self.sent = sent
+        self.port: int | None = None
+        self.device_tag: int | None = None
+        channels = answers_of(sent.channel, sent["opcode"], sent["snoop"])
+        self.waits: dict[Channel, Message | None] = dict.fromkeys(channels)
+
+
+class TrafficChecker:
+    """The model of a switch, and what is still to come.
+
+    Parameters
+    ----------
+    config : SwitchConfig
+        Parameters of the switch.
+
+    Attributes
+    ----------
+    requests : list of dict
+        Open requests of each host, by tag.
+    faulty, silent : set of int
+        Ports whose devices may answer late or twice, or say nothing.
+    count : Counter
+        Messages by what became of them: delivered, answered, lost, snooped, snoop_answered.
+    """
+
+    def __init__(self, config: SwitchConfig) -> None:
+        self.config = config
+        self.model = SwitchModel(config)
+        self.requests: list[dict[int, OpenRequest]] = [{} for _ in range(config.upstream)]
+        self.faulty: set[int] = set()
+        self.silent: set[int] = set()
+        self.count: Counter[str] = Counter()
+        self._order: dict[tuple[int, Channel, int], deque[Message]] = defaultdict(deque)
+        self._snoops: dict[int, deque[Message]] = defaultdict(deque)
+        self._snoop_answers: dict[int, deque[Message]] = defaultdict(deque)
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing is open."""
+        return not any(self.requests) and not any(self._snoop_answers.values())
+
+    def takes(self, port: int, came: Message) -> None:
+        """The switch took a message at a port, hosts counted first."""
+        match came.channel:
+            case Channel.M2S_REQ | Channel.M2S_RWD:
+                self.request(port, came)
+            case Channel.M2S_BIRSP:
+                self.snoop_answer(port, came)
+            case Channel.S2M_BISNP:
+                self.snoop(port, came)
+            case _:
+                self.answer(port, came)
+
+    def gives(self, port: int, came: Message) -> None:
+        """The switch gave a message at a port.
+
+        Raises
+        ------
+        DifferenceError
+            If the model does not.
+        """
+        if port < self.config.upstream:
+            self.at_host(port, came)
+        elif came.channel is Channel.M2S_BIRSP:
+            self.at_snooper(port, came)
+        else:
+            self.at_device(port, came)
+
+    # What the switch takes.
+
+    def request(
+        self, host: int, came: Message, verdict: Verdict | None = None, *, deny: bool = False
+    ) -> None:
+        """It took a request; `OpenRequest` is made unless the test did.
+
+        Parameters
+        ----------
+        host : int
+            Whose.
+        came : Message
+            The request.
+        verdict : Verdict or None
+            What the engine said in time.
+        deny : bool
+            What the default is.
+        """
+        if came["tag"] not in self.requests[host]:
+            self.opens(host, came)
+        for delivery in self.model.request(host, came, verdict, deny=deny):
+            if delivery.request is None:
+                self._expect(host, came["tag"], delivery.message)
+            elif not delivery.copy and came["tag"] in self.requests[host]:
+                self.requests[host][came["tag"]].port = delivery.port
+
+    def opens(self, host: int, sent: Message) -> None:
+        """A host sends a request; one that nothing answers is not open."""
+        request = OpenRequest(sent)
+        if request.waits:
+            self.requests[host][sent["tag"]] = request
+
+    def answer(self, port: int, came: Message) -> None:
+        """It took a device's answer."""
+        for delivery in self.model.answer(port, came):
+            answer = delivery.message
+            request = self.requests[delivery.port].get(answer["tag"])
+            if request is None or answer.channel not in request.waits:
+                if port not in self.faulty:
+                    raise DifferenceError(f"port {port}: {came} would answer twice")
+                continue
+            self._expect(delivery.port, answer["tag"], answer)
+            self._order[port, answer.channel, delivery.port].append(answer)
+
+    def snoop(self, port: int, came: Message) -> None:
+        """It took a back-invalidation; which tag its host sees is known when that gets it."""
+        if self._owner(port, came) is None:
+            answers = self.model.snoop(port, came, 0)
+            assert isinstance(answers, list)
+            self._answers_snoop(answers)
+        else:
+            self._snoops[port].append(came)
+
+    def snoop_answer(self, host: int, came: Message) -> None:
+        """It took a host's answer to a back-invalidation."""
+        self._answers_snoop(self.model.snooped(host, came))
+
+    # What the switch gives.
+
+    def at_device(self, port: int, came: Message) -> Delivery:
+        """A device got a request.
+
+        Raises
+        ------
+        DifferenceError
+            If it is not one that comes next.
+        """
+        self.count["delivered"] += 1
+        try:
+            delivery = self.model.arrives(port, came)
+        except FaultError as error:
+            raise DifferenceError(str(error)) from error
+        assert delivery.request is not None
+        request = self.requests[delivery.host].get(delivery.request["tag"])
+        if request is not None and not delivery.copy:
+            request.device_tag = came["tag"]
+        return delivery
+
+    def at_host(self, host: int, came: Message) -> None:
+        """A host got an answer: the right one, in order, and the only one.
+
+        Raises
+        ------
+        DifferenceError
+            If it is not.
+        """
+        if came.channel is Channel.S2M_BISNP:
+            self._snoop_at_host(host, came)
+            return
+        self.count["answered"] += 1
+        request = self.requests[host].get(came["tag"])
+        if request is None:
+            raise DifferenceError(f"host {host} did not ask: {came}")
+        if came.channel not in request.waits:
+            raise DifferenceError(f"host {host} is answered twice: {came}")
+        expected = request.waits.pop(came.channel)
+        if came == expected:
+            self._in_order(host, request, came)
+        else:
+            self._lost(host, request, came, expected)
+        if not request.waits:
+            del self.requests[host][came["tag"]]
+
+    def at_snooper(self, port: int, came: Message) -> None:
+        """A device got an answer to its back-invalidation.
+
+        Raises
+        ------
+        DifferenceError
+            If no such answer is on its way.
+        """
+        self.count["snoop_answered"] += 1
+        due = self._snoop_answers[port]
+        if came not in due:
+            raise DifferenceError(f"port {port}: no host answered {came}")
+        due.remove(came)
+
+    # Inside.
+
+    def _expect(self, host: int, tag: int, answer: Message) -> None:
+        waits = self.requests[host][tag].waits
+        if waits[answer.channel] is not None:
+            raise DifferenceError(f"host {host} would be answered twice: {answer}")
+        waits[answer.channel] = answer
+
+    def _lost(
+        self, host: int, request: OpenRequest, came: Message, expected: Message | None
+    ) -> None:
+        """In place of a device that did not answer, the switch does."""
+        lost = self.model.error(host, request.sent, {came.channel}, lost=True)
+        if request.port not in self.faulty | self.silent:
+            raise DifferenceError(f"host {host}: {came} instead of {expected}")
+        if came != lost[0].message:
+            raise DifferenceError(f"host {host}: {came} instead of {lost[0].message}")
+        self.count["lost"] += 1
+        if request.port is not None and request.device_tag is not None:
+            self.model.expires(request.port, request.device_tag)
+
+    def _in_order(self, host: int, request: OpenRequest, came: Message) -> None:
+        if request.port is None:
+            return
+        queue = self._order[request.port, came.channel, host]
+        if came not in queue:
+            return  # an answer of the switch itself
+        while (first := queue.popleft()) != came:
+            if request.port not in self.faulty:
+                raise DifferenceError(f"host {host}: {came} overtook {first}")
+
+    def _snoop_at_host(self, host: int, came: Message) -> None:
+        """The port is in ``bi_id``; the rest is as the device sent it."""
+        self.count["snooped"] += 1
+        port = came["bi_id"]
+        waiting = self._snoops[port]
+        for sent in waiting:
+            same = sent["opcode"] == came["opcode"] and sent["address"] == came["address"]
+            if same and self._owner(port, sent) == host:
+                waiting.remove(sent)
+                self.model.snoop(port, sent, came["bi_tag"])
+                return
+        raise DifferenceError(f"host {host}: no device sent {came}")
+
+    def _owner(self, port: int, snoop: Message) -> int | None:
+        return self.model.tables.owner(Device(port, snoop["bi_id"] & 15))
+
+    def _answers_snoop(self, deliveries: list[Delivery]) -> None:
+        for delivery in deliveries:
+            self._snoop_answers[delivery.port].append(delivery.message)
