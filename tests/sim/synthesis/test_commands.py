@@ -1,10 +1,16 @@
 """``fanweave verilog`` writes all or nothing, and what it writes is clean."""
 
+import json
 import subprocess
+from dataclasses import dataclass
 
 import pytest
+from amaranth import Module
+from amaranth.lib import wiring
+from amaranth.lib.wiring import Out
 
 from fanweave.golden.errors import FaultError
+from fanweave.hw.generate.units import Reset, Top, Unit
 from fanweave.sim.command.main import main
 from fanweave.sim.runner.toolchain import find_toolchain
 from fanweave.sim.synthesis import commands
@@ -88,6 +94,9 @@ def test_one_top_alone(tmp_path):
         (("ventaglio", "--config", "huge", "-o", "."), "unknown preset 'huge'"),
         (("ventaglio", "--set", "window=3", "-o", "."), "window = 3 is illegal"),
         (("ventaglio", "-o", "no/such/folder"), "does not exist; create it first"),
+        (("ventaglio", "-o", ".", "--json", "a"), "--json holds what a synthesis counts; add"),
+        (("ventaglio", "-o", ".", "--synth", "--json", "no/a"), "does not exist; create it first"),
+        (("ventaglio", "-o", ".", "--synth", "ice40"), "'ice40' is not one of"),
     ],
 )
 def test_bad_input_ends_with_2_and_the_mend(arguments, message, tmp_path, monkeypatch, capsys):
@@ -142,3 +151,63 @@ def test_what_yosys_refuses_is_a_fault(tmp_path):
     verilog.write_text("module bad(; endmodule\n")
     with pytest.raises(FaultError, match=r"yosys does not accept .*bad\.v:\n.*syntax error"):
         synthesise(verilog, "bad")
+
+
+@dataclass(frozen=True)
+class Bits:
+    bits: int = 5
+
+
+class Counter(wiring.Component):
+    def __init__(self, bits):
+        super().__init__({"count": Out(bits)})
+
+    def elaborate(self, platform):
+        m = Module()
+        m.d.sync += self.count.eq(self.count + 1)
+        return m
+
+
+@pytest.fixture
+def counter(monkeypatch):
+    """A unit that is synthesised in no time."""
+    top = Top(
+        module="counter",
+        clock="clk",
+        reset=Reset(port="rst", active_low=False),
+        description="Counts.",
+        build=lambda config: Counter(config.bits),
+    )
+    unit = Unit(
+        name="counter",
+        description="counter",
+        presets={"default": Bits()},
+        summary=lambda config: {"bits": str(config.bits)},
+        tops={"plain": top},
+        registers=(),
+        codes=(),
+    )
+    monkeypatch.setattr(commands, "find_unit", lambda name: unit)
+
+
+@pytest.mark.parametrize(
+    ("flow", "name", "number"), [("generic", "cells", 16), ("ecp5", "luts", 7)]
+)
+def test_a_synthesis_is_shown_and_written(flow, name, number, counter, tmp_path, capsys):
+    file = tmp_path / "counts.json"
+    arguments = ("counter", "--set", "bits=6", "-o", tmp_path / "out", "--json", file)
+    assert status_of(*arguments, "--synth", *((flow,) if flow != "generic" else ())) == 0
+    document = json.loads(file.read_text())
+    (counted,) = document.pop("tops")
+    assert document == {"unit": "counter", "parameters": {"bits": 6}, "flow": flow}
+    numbers = counted if flow == "generic" else counted["total"]
+    assert numbers["flip_flops"] == 6
+    assert numbers[name] == number
+    assert f" {number} " in capsys.readouterr().out
+
+
+def test_the_document_has_standard_output_for_itself(counter, tmp_path, capsys):
+    assert status_of("counter", "-o", tmp_path / "out", "--synth", "ecp5", "--json", "-") == 0
+    shown = capsys.readouterr()
+    assert json.loads(shown.out)["tops"][0]["blocks"][0]["flip_flops"] == 5
+    assert "blocks kept apart" in shown.err
