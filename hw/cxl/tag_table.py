@@ -7,7 +7,7 @@ nothing.
 
 from collections.abc import Sequence
 
-from amaranth import Array, Cat, Module, Mux, Signal
+from amaranth import Array, Cat, Const, Module, Mux, Signal
 from amaranth.hdl import Shape, ShapeLike, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
@@ -126,17 +126,18 @@ class TagTable(wiring.Component):
     def _choose(self, m: Module) -> Value:
         """The next free slot round the table; the tag counts rounds."""
         slot, beyond = Signal(self.slot_bits), Signal()
-        free = Signal(self.slots)
+        free, ahead = Signal(self.slots), Signal(self.slots)
         m.d.comb += [
             free.eq(Cat(~bits.any() for bits in self.open)),
             self.free.eq(free.any()),
+            ahead.eq(free & (Const((1 << self.slots) - 1) << self.place)),
             self.tag.eq(Cat(slot, self.round + ~beyond)),
         ]
         for number in reversed(range(self.slots)):
             with m.If(free[number]):
                 m.d.comb += slot.eq(number)
         for number in reversed(range(self.slots)):
-            with m.If(free[number] & (number >= self.place)):
+            with m.If(ahead[number]):
                 m.d.comb += [slot.eq(number), beyond.eq(1)]
         following = Signal(self.slot_bits + 1)
         m.d.comb += following.eq(slot + 1)

@@ -57,7 +57,8 @@ class TrafficChecker:
     faulty, silent : set of int
         Ports whose devices may answer late or twice, or say nothing.
     count : Counter
-        Messages by what became of them: delivered, answered, lost, snooped, snoop_answered.
+        Messages by what became of them: taken, delivered, answered,
+        lost, snooped, snoop_answered.
     """
 
     def __init__(self, config: SwitchConfig) -> None:
@@ -78,6 +79,7 @@ class TrafficChecker:
 
     def takes(self, port: int, came: Message) -> None:
         """The switch took a message at a port, hosts counted first."""
+        self.count["taken"] += 1
         match came.channel:
             case Channel.M2S_REQ | Channel.M2S_RWD:
                 self.request(port, came)

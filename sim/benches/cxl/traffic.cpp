@@ -1,0 +1,356 @@
+// Hosts and devices around a Verilated switch: plays a plan, and logs all that the switch takes and
+// gives.
+//
+//   loop PLAN LOG LIMIT SEED STALL DELAY_LOW DELAY_HIGH SILENT FAULTY
+//
+// PLAN holds records: cycle (32 bits), kind (0 a message, 1 a register write), port, channel, 0 (8
+// bits each), and the words of the message, or address and data. A host's request gets a tag here;
+// everything else is sent as it stands. Messages of a port and channel leave in the order of the
+// plan. LOG holds the same records for what happened, kind 2 for what the switch gives. STALL / 256
+// is the chance that a side waits for a cycle. Devices answer after DELAY_LOW to DELAY_HIGH cycles;
+// those at a port in SILENT (a bit each) do not, those in FAULTY do late or twice at times.
+//
+// The run ends when all is sent and answered; LIMIT cycles are the most. The last line of standard
+// output: ENDING CYCLES.
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "Vtop.h"
+#include "verilated.h"
+
+namespace {
+
+using Words = std::vector<uint32_t>;
+
+@CONSTANTS@
+
+enum Kind : uint8_t { kTakes = 0, kWrite = 1, kGives = 2 };
+
+struct Header {
+    uint32_t cycle;
+    uint8_t kind, port, channel, zero;
+};
+
+struct Planned {
+    uint32_t cycle;
+    Words words;
+};
+
+uint32_t get(const Words& words, Field field) {
+    uint64_t value = words[field.low / 32];
+    if (field.low / 32 + 1 < int(words.size())) value |= uint64_t(words[field.low / 32 + 1]) << 32;
+    return uint32_t(value >> (field.low % 32) & ((uint64_t(1) << field.width) - 1));
+}
+
+void put(Words& words, Field field, uint32_t value) {
+    for (int i = 0; i < field.width; ++i) {
+        const int at = field.low + i;
+        const uint32_t mask = uint32_t(1) << (at % 32);
+        words[at / 32] = (words[at / 32] & ~mask) | ((value >> i & 1) ? mask : 0);
+    }
+}
+
+template <typename T>
+uint32_t* words_of(T& port) {
+    return reinterpret_cast<uint32_t*>(&port);
+}
+
+template <std::size_t N>
+uint32_t* words_of(VlWide<N>& port) {
+    return port.data();
+}
+
+class Random {
+   public:
+    explicit Random(uint32_t seed) : state_(seed * 2654435761u | 1) {}
+    uint32_t next() {
+        state_ ^= state_ << 13;
+        state_ ^= state_ >> 17;
+        state_ ^= state_ << 5;
+        return state_;
+    }
+    bool chance(uint32_t of_256) { return (next() >> 24) < of_256; }
+    uint32_t range(uint32_t low, uint32_t high) { return low + next() % (high - low + 1); }
+
+   private:
+    uint32_t state_;
+};
+
+// A channel of a port; ready and credit are the receiver's.
+struct Link {
+    CData &valid, &ready, &credit;
+    uint32_t* payload;
+    int port, channel;
+    bool inward;  // into the switch
+    std::deque<Planned> queue = {};
+    int credits = 0;  // inward: that we have; outward: that we owe
+    bool held = false;
+};
+
+class Surroundings {
+   public:
+    Surroundings(Vtop* top, FILE* log, uint32_t seed, char** settings)
+        : top_(top), log_(log), random_(seed) {
+        stall_ = std::strtoul(settings[0], nullptr, 10);
+        delay_low_ = std::strtoul(settings[1], nullptr, 10);
+        delay_high_ = std::strtoul(settings[2], nullptr, 10);
+        silent_ = std::strtoul(settings[3], nullptr, 10);
+        faulty_ = std::strtoul(settings[4], nullptr, 10);
+@LINKS@
+        for (Link& link : links_) by_place_[link.port * kChannels + link.channel] = &link;
+        for (int host = 0; host < kHosts; ++host)
+            for (uint32_t tag = 0; tag < kTags; ++tag) free_[host].push_back(tag);
+    }
+
+    bool load(const char* name) {
+        FILE* file = std::fopen(name, "rb");
+        if (!file) return false;
+        Header header;
+        while (std::fread(&header, sizeof header, 1, file) == 1) {
+            const bool write = header.kind == kWrite;
+            Planned planned{header.cycle, Words(write ? 2 : kWords[header.channel])};
+            if (std::fread(planned.words.data(), 4, planned.words.size(), file) !=
+                planned.words.size())
+                return false;
+            (write ? writes_ : find(header.port, header.channel).queue).push_back(planned);
+        }
+        std::fclose(file);
+        return true;
+    }
+
+    bool done() const {
+        if (!writes_.empty() || !due_.empty() || open_) return false;
+        for (const Link& link : links_)
+            if (link.inward && !link.queue.empty()) return false;
+        return true;
+    }
+
+    // Inputs of a cycle.
+    void drive(uint32_t cycle) {
+        cycle_ = cycle;
+        for (auto end = due_.upper_bound(cycle); due_.begin() != end;) {
+            auto& [link, words] = due_.begin()->second;
+            link->queue.push_back({cycle, words});
+            due_.erase(due_.begin());
+        }
+        top_->commands___05Fvalid = !writes_.empty() && writes_.front().cycle <= cycle;
+        if (top_->commands___05Fvalid) {
+            auto& command = top_->commands___05Fpayload;
+            command = QData(writes_.front().words[1]) << kCommandData | writes_.front().words[0];
+        }
+        for (Link& link : links_) link.inward ? offer(link) : accept(link);
+    }
+
+    // What the clock's edge transfers: first what the switch takes, then what it gives.
+    bool take() {
+        if (top_->commands___05Fvalid && top_->commands___05Fready) {
+            record(kWrite, 0, 0, writes_.front().words.data(), 2);
+            writes_.pop_front();
+        }
+        for (Link& link : links_) {
+            if (!link.inward) continue;
+            if (link.valid) {
+                if (!link.ready) return false;  // a sender that keeps to its credits never waits
+                const Words& words = link.queue.front().words;
+                record(kTakes, link.port, link.channel, words.data(), kWords[link.channel]);
+                if (link.channel == kBisnp) {
+                    snooped_[{link.port, get(words, kBiTag[kBisnp])}] = lines_of(words);
+                    ++open_;
+                }
+                link.queue.pop_front();
+                link.held = false;
+                --link.credits;
+            }
+            link.credits += link.credit;
+        }
+        for (Link& link : links_) {
+            if (link.inward || !link.valid || !link.ready) continue;
+            record(kGives, link.port, link.channel, link.payload, kWords[link.channel]);
+            ++link.credits;
+            came(link, Words(link.payload, link.payload + kWords[link.channel]));
+        }
+        return true;
+    }
+
+   private:
+    Link& find(int port, int channel) { return *by_place_.at(port * kChannels + channel); }
+
+    void offer(Link& link) {
+        bool go = !link.queue.empty() && link.credits > 0 && link.queue.front().cycle <= cycle_ &&
+                  (link.held || !random_.chance(stall_));
+        if (go && !link.held) {
+            if (link.port < kHosts && link.channel != kBirsp) go = begin_request(link);
+            const Words& words = link.queue.front().words;
+            if (go) std::memcpy(link.payload, words.data(), 4 * words.size());
+        }
+        link.valid = link.held = go;
+    }
+
+    void accept(Link& link) {
+        link.ready = !random_.chance(stall_);
+        link.credit = link.credits > 0 && !random_.chance(stall_);
+        link.credits -= link.credit;
+    }
+
+    bool begin_request(Link& link) {
+        auto& free = free_[link.port];
+        if (free.empty()) return false;
+        Words& words = link.queue.front().words;
+        const uint32_t answers =
+            kAnswers[link.channel][get(words, kOpcode[link.channel])][get(words, kSnoop[link.channel])];
+        put(words, kTag[link.channel], free.front());
+        waits_[link.port][free.front()] = answers;
+        if (answers) {
+            ++open_;
+            free.pop_front();
+        } else {
+            free.push_back(free.front());
+            free.pop_front();
+        }
+        return true;
+    }
+
+    void came(Link& link, const Words& words) {
+        if (link.channel == kReq || link.channel == kRwd) {
+            at_device(link, words);
+        } else if (link.channel == kBirsp) {
+            at_snooper(link, words);
+        } else if (link.channel == kBisnp) {
+            at_snooped(link, words);
+        } else {
+            const uint32_t tag = get(words, kTag[link.channel]);
+            uint32_t& waits = waits_[link.port][tag];
+            waits &= ~(1u << link.channel);
+            if (!waits) {
+                --open_;
+                free_[link.port].push_back(tag);
+            }
+        }
+    }
+
+    void later(Link& link, uint32_t cycle, Words words) {
+        due_.emplace(cycle, std::make_pair(&link, std::move(words)));
+    }
+
+    void at_device(Link& link, const Words& request) {
+        if (silent_ >> link.port & 1) return;
+        const uint32_t due = cycle_ + random_.range(delay_low_, delay_high_);
+        const uint32_t answers = kAnswers[link.channel][get(request, kOpcode[link.channel])]
+                                         [get(request, kSnoop[link.channel])];
+        for (int channel : {kNdr, kDrs}) {
+            if (!(answers >> channel & 1)) continue;
+            Words answer(kWords[channel]);
+            put(answer, kTag[channel], get(request, kTag[link.channel]));
+            put(answer, kLdId[channel], get(request, kLdId[link.channel]));
+            put(answer, kDevLoad[channel], random_.next() & 3);
+            if (channel == kDrs) {
+                for (int word = 0; word < kLineWords; ++word)
+                    put(answer, {kData.low + 32 * word, 32}, random_.next());
+                put(answer, kPoison, random_.chance(26));
+            }
+            later(find(link.port, channel), due, answer);
+            if ((faulty_ >> link.port & 1) && random_.chance(77))
+                later(find(link.port, channel), due + random_.range(1, 150), answer);
+        }
+    }
+
+    // A host gives up all lines, at once or one by one.
+    void at_snooped(Link& link, const Words& snoop) {
+        const uint32_t lines = lines_of(snoop);
+        const bool block = kBlocks >> get(snoop, kOpcode[kBisnp]) & 1;
+        const bool at_once = block && random_.chance(128);
+        for (int line = 0; line < 4; ++line) {
+            if (!(lines >> line & 1)) continue;
+            Words answer(kWords[kBirsp]);
+            put(answer, kOpcode[kBirsp], at_once ? kGivesBlock : kGivesLine);
+            put(answer, kBiId[kBirsp], get(snoop, kBiId[kBisnp]));
+            put(answer, kBiTag[kBirsp], get(snoop, kBiTag[kBisnp]));
+            put(answer, kLowAddress, at_once ? 0 : line);
+            later(find(link.port, kBirsp), cycle_ + random_.range(1, 20), answer);
+            if (at_once) return;
+        }
+    }
+
+    void at_snooper(const Link& link, const Words& answer) {
+        const bool block = kBlockAnswers >> get(answer, kOpcode[kBirsp]) & 1;
+        const auto found = snooped_.find({link.port, get(answer, kBiTag[kBirsp])});
+        if (found == snooped_.end()) return;
+        found->second &= block ? 0 : ~(1u << get(answer, kLowAddress));
+        if (found->second) return;
+        snooped_.erase(found);
+        --open_;
+    }
+
+    static uint32_t lines_of(const Words& snoop) {
+        const uint32_t low = get(snoop, {kSnoopAddress.low, 2});
+        return kBlocks >> get(snoop, kOpcode[kBisnp]) & 1 ? kLines[low] : 1u << low;
+    }
+
+    void record(Kind kind, int port, int channel, const uint32_t* words, int count) {
+        const Header header{cycle_, kind, uint8_t(port), uint8_t(channel), 0};
+        std::fwrite(&header, sizeof header, 1, log_);
+        std::fwrite(words, 4, count, log_);
+    }
+
+    Vtop* top_;
+    FILE* log_;
+    Random random_;
+    uint32_t stall_, delay_low_, delay_high_, silent_, faulty_;
+    uint32_t cycle_ = 0;
+    std::vector<Link> links_;
+    std::map<int, Link*> by_place_;
+    std::deque<Planned> writes_;
+    std::multimap<uint32_t, std::pair<Link*, Words>> due_;
+    std::deque<uint32_t> free_[kHosts];
+    std::map<uint32_t, uint32_t> waits_[kHosts];          // channels, by tag
+    std::map<std::pair<int, uint32_t>, uint32_t> snooped_;  // lines, by port and tag
+    long open_ = 0;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    if (argc != 10) return 2;
+    const auto context = std::make_unique<VerilatedContext>();
+    const auto top = std::make_unique<Vtop>(context.get());
+    FILE* log = std::fopen(argv[2], "wb");
+    if (!log) return 2;
+    const uint32_t limit = std::strtoul(argv[3], nullptr, 10);
+    Surroundings around(top.get(), log, std::strtoul(argv[4], nullptr, 10), argv + 5);
+    if (!around.load(argv[1])) return 2;
+    const auto half = [&](int clk) {
+        top->clk = clk;
+        top->eval();
+    };
+    top->rst = 1;
+    for (int i = 0; i < 2; ++i) half(0), half(1);
+    top->rst = 0;
+    const char* ending = "limit";
+    uint32_t cycle = 0;
+    for (; cycle < limit; ++cycle) {
+        if (around.done()) {
+            ending = "done";
+            break;
+        }
+        around.drive(cycle);
+        half(0);
+        if (!around.take()) {
+            ending = "waits";
+            break;
+        }
+        half(1);
+    }
+    top->final();
+    const bool written = std::fclose(log) == 0;
+    std::printf("%s %u\n", written ? ending : "unwritten", cycle);
+    return 0;
+}
