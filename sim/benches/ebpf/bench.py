@@ -10,7 +10,7 @@ from fanweave.golden.errors import FaultError
 from fanweave.golden.isa.ebpf_machine import FaultCause
 from fanweave.sim.benches.ebpf.core_run import play
 from fanweave.sim.benches.ebpf.map_programs import MAP_PROGRAMS, map_of
-from fanweave.sim.benches.ebpf.rtl_rows import classic_rows, map_rows
+from fanweave.sim.benches.ebpf.rtl_rows import classic_rows, load_rows, map_rows
 from fanweave.sim.report.bench_rows import BenchRow
 from fanweave.sw.ebpf import assemble
 
@@ -116,7 +116,7 @@ def rows(quick: bool, seed: int) -> list[BenchRow]:
     Parameters
     ----------
     quick : bool
-        A tenth of the time, and a fifth of the turns in RTL.
+        A tenth of the time, a fifth of the turns in RTL, and a quarter of the frames.
     seed : int
         Has no part in it.
 
@@ -142,7 +142,8 @@ def rows(quick: bool, seed: int) -> list[BenchRow]:
         for name, text, maps in programs
     ]
     turns = _TURNS // 5 if quick else _TURNS
-    return measured + _core_rows(turns) + map_rows() + classic_rows()
+    loads = load_rows(events=16 if quick else 64)
+    return measured + _core_rows(turns) + map_rows() + classic_rows() + loads
 
 
 def _core_rows(turns: int) -> list[BenchRow]:

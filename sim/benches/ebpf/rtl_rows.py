@@ -6,11 +6,12 @@ from fanweave.golden.errors import FaultError
 from fanweave.golden.isa.ebpf_engine import MapCommand
 from fanweave.golden.isa.ebpf_machine import FaultCause
 from fanweave.golden.isa.ebpf_maps import MapType
+from fanweave.sim.benches.ebpf.classic_load import HXDP_INSTRUCTIONS_PER_CYCLE, classic_load
 from fanweave.sim.benches.ebpf.map_bench import MapCall, play
 from fanweave.sim.report.bench_rows import BenchRow
 from fanweave.sw.ebpf.programs.cases import CASES, run_case
 
-__all__ = ["classic_rows", "map_rows"]
+__all__ = ["classic_rows", "load_rows", "map_rows"]
 
 _KEY = bytes(range(16))
 _C = MapCommand
@@ -44,6 +45,49 @@ def classic_rows() -> list[BenchRow]:
             )
         )
     return rows
+
+
+def load_rows(events: int) -> list[BenchRow]:
+    """Instructions a cycle of each classic program under load, and what hXDP has published.
+
+    Parameters
+    ----------
+    events : int
+        Frames of each program, the first that has published cycles.
+
+    Raises
+    ------
+    FaultError
+        If a program does not give what it must.
+    """
+    cases = {case.program: case for case in reversed(CASES) if case.published_cycles is not None}
+    measured = {
+        f"core, 8 threads, {case}, again and again": classic_load(case, events=events)
+        for case in reversed(cases.values())
+    }
+    least, most = HXDP_INSTRUCTIONS_PER_CYCLE
+    return [
+        *(
+            BenchRow(
+                case=name,
+                metric="instructions_per_cycle",
+                value=run.instructions / run.cycles,
+                unit="1",
+                origin="rtl",
+            )
+            for name, run in measured.items()
+        ),
+        *(
+            BenchRow(
+                case=f"hXDP, 4 lanes, its own programs: {which}",
+                metric="instructions_per_cycle",
+                value=value,
+                unit="1",
+                origin="literature",
+            )
+            for which, value in (("least", least), ("most", most))
+        ),
+    ]
 
 
 def _map(kind: MapType, key: int, value: int, entries: int) -> MapSpec:
