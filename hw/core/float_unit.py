@@ -6,11 +6,11 @@ from amaranth.lib.wiring import In, Out
 
 from fanweave.golden.isa.formats import ElementFormat
 from fanweave.golden.isa.riscv_csr import Flag
-from fanweave.hw.core.float_adder import FloatAdder
-from fanweave.hw.core.float_divider import FloatDivider
-from fanweave.hw.core.float_round import FloatRounder
-from fanweave.hw.core.float_simple import FloatSimple
 from fanweave.hw.core.operations import FloatOperation
+from fanweave.hw.fp.float_adder import FloatAdder
+from fanweave.hw.fp.float_divider import FloatDivider
+from fanweave.hw.fp.float_round import HALF_BOX, FloatRounder
+from fanweave.hw.fp.float_simple import FloatSimple, SimpleOperation
 from fanweave.hw.fp.multiplier import Multiplier
 from fanweave.hw.fp.product import EXPONENT_BIAS, ZERO_EXPONENT, Product
 
@@ -20,6 +20,19 @@ _O = FloatOperation
 _FP32, _FP16 = ElementFormat.FP32, ElementFormat.FP16
 _ONE, _HALF_ONE = 0x3F800000, 0x3C00
 _SIGN = 1 << 31
+_SIMPLE = {
+    _O.FSGNJ_S: SimpleOperation.SIGN,
+    _O.FSGNJN_S: SimpleOperation.SIGN_NEGATED,
+    _O.FSGNJX_S: SimpleOperation.SIGN_XOR,
+    _O.FMIN_S: SimpleOperation.MIN,
+    _O.FMAX_S: SimpleOperation.MAX,
+    _O.FEQ_S: SimpleOperation.EQ,
+    _O.FLT_S: SimpleOperation.LT,
+    _O.FLE_S: SimpleOperation.LE,
+    _O.FCLASS_S: SimpleOperation.CLASS,
+    _O.FCVT_W_S: SimpleOperation.TO_SIGNED,
+    _O.FCVT_WU_S: SimpleOperation.TO_UNSIGNED,
+}
 _FUSED = (_O.FMADD_S, _O.FMSUB_S, _O.FNMSUB_S, _O.FNMADD_S)
 
 
@@ -114,15 +127,28 @@ class FloatUnit(wiring.Component):
     def _simple(self, m: Module) -> None:
         request = self.i.payload
         m.submodules.simple_results = simple = FloatSimple()
+        a, x = request.a, request.x
         m.d.comb += [
-            simple.operation.eq(request.operation),
-            simple.a.eq(request.a),
+            simple.a.eq(a),
             simple.b.eq(request.b),
-            simple.x.eq(request.x),
             simple.mode.eq(request.mode),
-            self.simple.eq(simple.result),
-            self.simple_flags.eq(simple.flags),
         ]
+        with m.Switch(request.operation):
+            for operation, asked in _SIMPLE.items():
+                with m.Case(operation):
+                    m.d.comb += [
+                        simple.operation.eq(asked),
+                        self.simple.eq(simple.result),
+                        self.simple_flags.eq(simple.flags),
+                    ]
+            for operation, moved in (
+                (_O.FMV_W_X, x),
+                (_O.FMV_H_X, x | HALF_BOX),
+                (_O.FMV_X_W, a),
+                (_O.FMV_X_H, Cat(a[:16], a[15].replicate(16))),
+            ):
+                with m.Case(operation):
+                    m.d.comb += self.simple.eq(moved)
 
     def _enter(
         self,

@@ -5,9 +5,9 @@ import pytest
 from fanweave.hw.core.alu import Alu
 from fanweave.hw.core.atomic import Atomic
 from fanweave.hw.core.config import PRESETS
-from fanweave.hw.core.float_round import FloatRounder
 from fanweave.hw.core.registers import Scoreboard
 from fanweave.hw.core.traps import Traps
+from fanweave.hw.fp.float_round import FloatRounder
 from fanweave.sim.benches.core.checker import DifferenceError
 from fanweave.sim.benches.core.lockstep import run_lockstep
 from fanweave.sim.benches.core.random_programs import random_program

@@ -1,19 +1,38 @@
 """Floating-point instructions that round no sum: comparisons, signs, classes, to integers."""
 
+import enum
+
 from amaranth import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from fanweave.golden.isa.formats import ElementFormat
 from fanweave.golden.isa.riscv_csr import Flag
-from fanweave.hw.core.float_round import HALF_BOX, rounds_up
-from fanweave.hw.core.operations import FloatOperation
+from fanweave.hw.fp.float_round import rounds_up
 
-__all__ = ["FloatSimple"]
+__all__ = ["FloatSimple", "SimpleOperation"]
 
 _NAN = ElementFormat.FP32.layout.canonical_nan
 _BIAS = ElementFormat.FP32.layout.bias
-_O = FloatOperation
+
+
+class SimpleOperation(enum.IntEnum):
+    """Results that need no rounding, and integers."""
+
+    SIGN = 0  # a with the sign of b
+    SIGN_NEGATED = 1  # with the other one
+    SIGN_XOR = 2
+    MIN = 3
+    MAX = 4
+    EQ = 5
+    LT = 6
+    LE = 7
+    CLASS = 8
+    TO_SIGNED = 9
+    TO_UNSIGNED = 10
+
+
+_O = SimpleOperation
 
 
 class FloatSimple(wiring.Component):
@@ -21,12 +40,9 @@ class FloatSimple(wiring.Component):
 
     Members
     -------
-    operation : In(5)
-        See `FloatOperation`: from ``FSGNJ_S`` on.
+    operation : In(4)
+        `SimpleOperation`.
     a, b : In(32)
-        Floating-point operands.
-    x : In(32)
-        Integer operand, of moves.
     mode : In(3)
         `RoundingMode`, not dynamic.
     result : Out(32)
@@ -34,10 +50,9 @@ class FloatSimple(wiring.Component):
     flags : Out(5)
     """
 
-    operation: In(5)
+    operation: In(4)
     a: In(32)
     b: In(32)
-    x: In(32)
     mode: In(3)
     result: Out(32)
     flags: Out(5)
@@ -46,25 +61,20 @@ class FloatSimple(wiring.Component):
         m = Module()
         self._classify(m)
         a, b = self.a, self.b
-        boxed_half = Cat(a[:16], a[15].replicate(16))
         with m.Switch(self.operation):
             for operation, value in (
-                (_O.FSGNJ_S, Cat(a[:31], b[31])),
-                (_O.FSGNJN_S, Cat(a[:31], ~b[31])),
-                (_O.FSGNJX_S, Cat(a[:31], a[31] ^ b[31])),
-                (_O.FMV_W_X, self.x),
-                (_O.FMV_H_X, self.x | HALF_BOX),
-                (_O.FMV_X_W, a),
-                (_O.FMV_X_H, boxed_half),
-                (_O.FCLASS_S, self._class()),
+                (_O.SIGN, Cat(a[:31], b[31])),
+                (_O.SIGN_NEGATED, Cat(a[:31], ~b[31])),
+                (_O.SIGN_XOR, Cat(a[:31], a[31] ^ b[31])),
+                (_O.CLASS, self._class()),
             ):
                 with m.Case(operation):
                     m.d.comb += self.result.eq(value)
-            with m.Case(_O.FMIN_S, _O.FMAX_S):
+            with m.Case(_O.MIN, _O.MAX):
                 self._extreme(m)
-            with m.Case(_O.FEQ_S, _O.FLT_S, _O.FLE_S):
+            with m.Case(_O.EQ, _O.LT, _O.LE):
                 self._compare(m)
-            with m.Case(_O.FCVT_W_S, _O.FCVT_WU_S):
+            with m.Case(_O.TO_SIGNED, _O.TO_UNSIGNED):
                 self._to_integer(m)
         return m
 
@@ -87,7 +97,7 @@ class FloatSimple(wiring.Component):
 
     def _extreme(self, m: Module) -> None:
         a_nan, b_nan = self._nan
-        first = self._less ^ (self.operation == _O.FMAX_S)
+        first = self._less ^ (self.operation == _O.MAX)
         m.d.comb += [
             self.result.eq(
                 Mux(a_nan, Mux(b_nan, _NAN, self.b), Mux(b_nan | first, self.a, self.b))
@@ -99,13 +109,13 @@ class FloatSimple(wiring.Component):
         nan, signaling = Cat(self._nan).any(), Cat(self._signaling).any()
         less = self._less & ~self._equal
         holds = Mux(
-            self.operation == _O.FEQ_S,
+            self.operation == _O.EQ,
             self._equal,
-            less | (self._equal & (self.operation == _O.FLE_S)),
+            less | (self._equal & (self.operation == _O.LE)),
         )
         m.d.comb += [
             self.result.eq(holds & ~nan),
-            self.flags.eq(Mux(signaling | (nan & (self.operation != _O.FEQ_S)), Flag.NV, 0)),
+            self.flags.eq(Mux(signaling | (nan & (self.operation != _O.EQ)), Flag.NV, 0)),
         ]
 
     def _class(self) -> Value:
@@ -125,7 +135,7 @@ class FloatSimple(wiring.Component):
 
     def _to_integer(self, m: Module) -> None:
         """Shift the significand below the point, round, and saturate."""
-        signed = self.operation == _O.FCVT_W_S
+        signed = self.operation == _O.TO_SIGNED
         negative, exponent = self.a[31], self.a[23:31]
         significand = Cat(self.a[:23], exponent.any())
         # 32 bits before the point and 32 behind it. A number below 1/2 is above 0 and not a half

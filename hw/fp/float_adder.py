@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from fanweave.golden.isa.formats import ElementFormat
 from fanweave.golden.isa.riscv_csr import RoundingMode
-from fanweave.hw.core.float_round import SUM_BITS, Unrounded
+from fanweave.hw.fp.float_round import SUM_BITS, Unrounded
 from fanweave.hw.fp.product import SIGNIFICAND_BITS, Product
 
 __all__ = ["FloatAdder"]
