@@ -7,7 +7,13 @@ from fanweave.golden.dops.graph import Sharding
 from fanweave.golden.dops.models import load_model, model_names
 from fanweave.golden.dops.platforms import load_platform, platform_names
 from fanweave.golden.dops.records import load_record, record_names
-from fanweave.golden.dops.registry import Request, mode_names, scheduler_name, scheduler_names
+from fanweave.golden.dops.registry import (
+    LAYOUT_NAMES,
+    Request,
+    mode_names,
+    scheduler_name,
+    scheduler_names,
+)
 from fanweave.golden.dops.simulate import Workload
 from fanweave.golden.errors import InputError
 
@@ -22,6 +28,7 @@ def known_names() -> dict[str, list[str]]:
         "schedulers": scheduler_names(),
         "modes": mode_names(),
         "records": record_names(),
+        "layouts": list(LAYOUT_NAMES),
     }
 
 
@@ -59,6 +66,7 @@ def build_request(
     settings: Sequence[str],
     seed: int,
     sampled: bool,
+    layouts: str = "linear",
 ) -> Request:
     """Find all that is named.
 
@@ -78,4 +86,5 @@ def build_request(
         parameters=parameters(settings),
         seed=seed,
         sampled=sampled,
+        layouts=layouts,
     )

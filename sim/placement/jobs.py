@@ -7,14 +7,10 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, replace
 
 from fanweave.golden.dops.graph import Sharding
-from fanweave.golden.dops.layouts import Layout
 from fanweave.golden.dops.models import load_model
-from fanweave.golden.dops.place import imitate
 from fanweave.golden.dops.platforms import load_platform
 from fanweave.golden.dops.records import load_record
-from fanweave.golden.dops.registry import Request, make_scheduler, problem_of
-from fanweave.golden.dops.registry import place as place_request
-from fanweave.golden.dops.schedule import Schedule
+from fanweave.golden.dops.registry import Request, place
 from fanweave.golden.dops.simulate import Workload
 from fanweave.golden.errors import FaultError, InputError
 
@@ -26,7 +22,7 @@ _MOST_DEATHS = 3
 
 @dataclass(frozen=True, kw_only=True)
 class Variant:
-    """A scheduler with its parameters, and the layout of all weights.
+    """A scheduler with its parameters, and how weights are stored.
 
     Attributes
     ----------
@@ -34,15 +30,15 @@ class Variant:
     scheduler : str
     parameters : tuple of (str, int)
     seed : int
-    layout : int or None
-        A `Layout`, of mode imitation; None is the mode's own.
+    layouts : str
+        A name of `fanweave.golden.dops.registry.LAYOUT_NAMES`.
     """
 
     label: str
     scheduler: str
     parameters: tuple[tuple[str, int], ...] = ()
     seed: int = 0
-    layout: int | None = None
+    layouts: str = "linear"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +85,7 @@ def run_job(job: Job) -> Outcome:
     outcome = Outcome(job=job)
     for variant in job.variants:
         try:
-            result = _run(job, variant)
+            result = place(request_of(job, variant), job.mode)
         except InputError as error:
             outcome.refused[variant.label] = str(error)
             continue
@@ -113,16 +109,8 @@ def request_of(job: Job, variant: Variant) -> Request:
         parameters=dict(variant.parameters),
         seed=variant.seed,
         sampled=job.sampled,
+        layouts=variant.layouts,
     )
-
-
-def _run(job: Job, variant: Variant) -> Schedule:
-    request = request_of(job, variant)
-    if variant.layout is None:
-        return place_request(request, job.mode)
-    case = problem_of(request)
-    layouts = [int(Layout(variant.layout))] * len(case.flat.graph.weights)
-    return imitate(case, make_scheduler(request), layouts=layouts, sampled=request.sampled)
 
 
 def run_jobs(

@@ -87,6 +87,13 @@ def _list(context: click.Context, parameter: click.Parameter, value: bool) -> No
 @click.option("--decode", type=int, default=128, show_default=True, help="Tokens out.")
 @click.option("--scheduler", default="Bifocal", show_default=True)
 @workload_options
+@click.option(
+    "--layouts",
+    default="linear",
+    show_default=True,
+    metavar="NAME",
+    help="How weights are stored at the host: linear, npu, pim, dual, or searched by blocks.",
+)
 @click.option("--compare", is_flag=True, help="Run all other schedulers too.")
 @click.option("--explain", "explained", metavar="OPERATOR", help="Why it is where it is.")
 @click.option("--token", type=int, help="Token of decode that is explained; prefill if not given.")

@@ -28,6 +28,7 @@ BENCHES = {
     "fp": "fanweave.sim.benches.fp.campaign:rows",
     "serving": "fanweave.sim.benches.serving:rows",
     "sim-speed": "fanweave.sim.benches.ventaglio.speed:rows",
+    "switch": "fanweave.sim.benches.cxl.bench:rows",
     "ventaglio": "fanweave.sim.benches.ventaglio.bench:rows",
 }
 

@@ -11,7 +11,7 @@ __all__ = ["fold_areas", "print_areas"]
 
 #: Blocks below this level are counted with the one that holds them.
 _LEVELS = 3
-_HEADINGS = ("LUTs", "flip-flops", "memory in them", "16x4 RAMs", "18-kbit RAMs", "multipliers")
+_HEADINGS = ("LUTs", "FFs", "memory FFs", "16x4 RAMs", "18k RAMs", "mult.")
 
 
 def fold_areas(areas: Sequence[Area], *, levels: int) -> list[Area]:

@@ -1,6 +1,5 @@
 """What Bifocal's terms and layouts of weights bring, on 16 workloads of the grid or 4 of them."""
 
-from fanweave.golden.dops.layouts import Layout
 from fanweave.golden.dops.published import (
     ABLATIONS,
     latin_square,
@@ -8,6 +7,7 @@ from fanweave.golden.dops.published import (
     published_cases,
 )
 from fanweave.golden.dops.records import load_record, record_names
+from fanweave.golden.dops.registry import LAYOUT_NAMES
 from fanweave.sim.benches.dops.grid import case_jobs, gains, geometric_mean
 from fanweave.sim.placement.jobs import Variant, run_jobs
 from fanweave.sim.report.bench_rows import BenchRow
@@ -47,7 +47,10 @@ def ablation_rows(quick: bool) -> list[BenchRow]:
 
 
 def layout_rows(quick: bool) -> list[BenchRow]:
-    """Gain of one layout for all weights over linear ones, under the conversions of `layouts`."""
+    """Gain of other layouts over linear ones, under the conversions of `layouts`.
+
+    One layout for all weights, and what a search over blocks of layers finds for Bifocal.
+    """
     low, high = layout_gains()
     result = [
         BenchRow(
@@ -59,22 +62,25 @@ def layout_rows(quick: bool) -> list[BenchRow]:
         )
         for word, value in (("low", low), ("high", high))
     ]
-    variants = tuple(
-        Variant(
-            label=f"{scheduler}, {layout.name.lower()}", scheduler=scheduler, layout=int(layout)
-        )
+    # The published study searches for its own scheduler alone.
+    names = {
+        scheduler: [n for n in LAYOUT_NAMES if scheduler == "Bifocal" or "searched" not in n]
         for scheduler in ("PD", "Bifocal")
-        for layout in Layout
+    }
+    variants = tuple(
+        Variant(label=f"{scheduler}, {name}", scheduler=scheduler, layouts=name)
+        for scheduler, known in names.items()
+        for name in known
     )
     cases = [case for case in published_cases() if case.platform == _PLATFORM]
     for case in cases[:1] if quick else cases:
         outcomes = run_jobs(
             case_jobs(case, _LAYOUT_RECORD, latin_square()[:: 5 if quick else 1], variants)
         )
-        for scheduler in ("PD", "Bifocal"):
+        for scheduler, known in names.items():
             linear = gains(outcomes, f"{scheduler}, linear")
-            for layout in list(Layout)[1:]:
-                label = f"{scheduler}, {layout.name.lower()}"
+            for layout in known[1:]:
+                label = f"{scheduler}, {layout}"
                 pairs = zip(gains(outcomes, label), linear, strict=True)
                 value = geometric_mean([one / other for one, other in pairs])
                 name = f"{case.name} on {case.platform}, {_LAYOUT_RECORD}, {label}"

@@ -40,7 +40,8 @@ def rows(
         Of the first of the 20 seeds of ties.
     part : str, optional
         ``log``, ``ties``, ``trace``, ``grid``, ``grid:CASE`` or ``grid:CASE:RECORD`` (16
-        workloads that stand for 64), ``grid64:CASE:RECORD`` (all of them), ``ablations``,
+        workloads that stand for 64), ``grid64:CASE:RECORD`` (all of them),
+        ``newest64:CASE:RECORD`` (all of them with the newest parameters alone), ``ablations``,
         ``layouts``, ``waterfall``; all but the 64 if not given.
     reference : Path, optional
         Folder with the recorded values, ``log.csv``, ``trace.csv`` and ``trace_totals.csv``;
@@ -67,9 +68,9 @@ def rows(
         parts[f"grid:{case.name}"] = one
         for record in record_names():
             parts[f"grid:{case.name}:{record}"] = functools.partial(one, record=record)
-            parts[f"grid64:{case.name}:{record}"] = functools.partial(
-                one, record=record, whole=True
-            )
+            whole = functools.partial(one, record=record, whole=True)
+            parts[f"grid64:{case.name}:{record}"] = whole
+            parts[f"newest64:{case.name}:{record}"] = functools.partial(whole, newest=True)
     if part not in parts:
         raise InputError(f"part {part!r} is not known; use one of {', '.join(parts)}")
     return parts[part]()

@@ -17,9 +17,6 @@ from fanweave.sim.report.bench_rows import BenchRow
 
 __all__ = ["case_jobs", "gains", "geometric_mean", "grid_rows", "set_variants"]
 
-#: Where all sets of parameters are a matter of minutes.
-_ALL_SETS = ("hp32", "hp64")
-
 
 def geometric_mean(values: Sequence[float]) -> float:
     """Geometric mean of positive numbers."""
@@ -68,7 +65,12 @@ def gains(outcomes: Sequence[Outcome], label: str) -> list[float]:
 
 
 def grid_rows(
-    quick: bool, only: str | None = None, *, record: str | None = None, whole: bool = False
+    quick: bool,
+    only: str | None = None,
+    *,
+    record: str | None = None,
+    whole: bool = False,
+    newest: bool = False,
 ) -> list[BenchRow]:
     """Means of every case, record and set of parameters beside the published ones.
 
@@ -80,6 +82,8 @@ def grid_rows(
         Name of one case, and of one record.
     whole : bool
         All 64 workloads, and not the 16 that stand for them.
+    newest : bool
+        The newest set of parameters alone.
     """
     cases = [case for case in published_cases() if only in (None, case.name)]
     sets = list(parameter_sets())
@@ -93,7 +97,7 @@ def grid_rows(
             origin="literature",
         )
         result.append(published)
-        chosen = sets if case.platform in _ALL_SETS and not quick else sets[:1]
+        chosen = sets[:1] if quick or newest else sets
         records = [name for name in record_names() if record in (None, name)]
         for name in records[:1] if quick else records:
             result += _record_rows(case, name, chosen, grid() if whole else latin_square())

@@ -12,15 +12,13 @@ from amaranth.sim import Simulator
 
 from fanweave.golden.cxl.messages import Message, message
 from fanweave.golden.isa.cxl_event import (
-    BirspOpcode,
-    BisnpOpcode,
     Channel,
     Direction,
     NdrOpcode,
     ReqOpcode,
     RwdOpcode,
 )
-from fanweave.golden.isa.cxl_messages import BI_LINES, answers_of
+from fanweave.golden.isa.cxl_messages import answers_of
 from fanweave.hw.cxl.switch import Switch, channel_name
 from fanweave.sim.benches.cxl.checker import TrafficChecker
 
@@ -48,7 +46,7 @@ class Harness:
         self.outbox = defaultdict(deque)
         self.credit = {}
         self.cycle = 0
-        self.due = defaultdict(list)
+        self.answers_due = defaultdict(list)
         self.words = {}
         self.by_name = {entry.name: entry for entry in config.registers}
 
@@ -91,8 +89,6 @@ class Harness:
     def at_device(self, port, came):
         """A device got a request: it answers after a while."""
         self.checker.at_device(port, came)
-        if port in self.checker.silent:
-            return
         low, high = self.device_delay
         due = self.cycle + self.random.randint(low, high)
         kinds = answers_of(came.channel, came["opcode"], came["snoop"])
@@ -105,42 +101,15 @@ class Harness:
                 }
             else:
                 values |= {"opcode": NdrOpcode.CMP}
-            self.due[due].append(("device", port, message(channel, **values)))
-            if port in self.checker.faulty and self.random.random() < 0.3:
-                again = due + self.random.choice([1, 5, 150])
-                self.due[again].append(("device", port, message(channel, **values)))
+            self.answers_due[due].append((port, message(channel, **values)))
 
     def on_answer(self, port, came):
         """The switch took a device's answer."""
         self.checker.answer(port, came)
 
     def at_host(self, host, came):
-        """A host got an answer, or a back-invalidation that it answers after a while."""
+        """A host got an answer."""
         self.checker.at_host(host, came)
-        if came.channel is BISNP:
-            for answer in self.snoop_answers(came):
-                due = self.cycle + self.random.randint(*self.device_delay)
-                self.due[due].append(("host", host, answer))
-
-    def snoop(self, port, **fields):
-        """A device asks for its lines back."""
-        self.outbox["device", port - self.config.upstream, BISNP].append(message(BISNP, **fields))
-
-    def snoop_answers(self, came):
-        """A host's answers: one for a block, or one for each line."""
-        values = {"bi_id": came["bi_id"], "bi_tag": came["bi_tag"]}
-        block = came["opcode"] in (BisnpOpcode.CUR_BLK, BisnpOpcode.DATA_BLK, BisnpOpcode.INV_BLK)
-        if block and self.random.random() < 0.5:
-            return [message(BIRSP, opcode=BirspOpcode.I_BLK, **values)]
-        low = came["address"] & 3
-        lines = BI_LINES[low] if block else 1 << low
-        answers = [
-            message(BIRSP, opcode=BirspOpcode.I, low_address=line, **values)
-            for line in range(4)
-            if lines >> line & 1
-        ]
-        self.random.shuffle(answers)
-        return answers
 
     # The clock.
 
@@ -198,9 +167,8 @@ class Harness:
         sampled += self.watched(self.dut)
         while self.cycle < cycles and not self.done():
             self.turn()
-            for side, port, sent in self.due.pop(self.cycle, ()):
-                number = port if side == "host" else port - self.config.upstream
-                self.outbox[side, number, sent.channel].append(sent)
+            for port, answer in self.answers_due.pop(self.cycle, ()):
+                self.outbox["device", port - self.config.upstream, answer.channel].append(answer)
             command = self.commands.popleft() if self.commands else None
             self._set(ctx, self.dut.commands.valid, int(command is not None))
             if command:

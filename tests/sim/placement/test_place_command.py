@@ -229,3 +229,16 @@ def test_sound_mode(tmp_path):
     assert json.loads(file.read_text())["traceEvents"]
     with pytest.raises(InputError, match="mode sound explains nothing; use --mode imitation"):
         run("place", *SMALL, "--mode", "sound", "--explain", "L3_QK_s0")
+
+
+def test_layouts_of_weights():
+    asked = (*SMALL, "--record", "trace", "--scheduler", "PD", "--json", "-")
+    linear, npu = (
+        json.loads(run("place", *asked, "--layouts", name).stdout) for name in ("linear", "npu")
+    )
+    assert npu["prefill_s"] < linear["prefill_s"]
+    assert (linear["layouts"], npu["layouts"]) == ({"linear": 392}, {"npu": 392})
+    with pytest.raises(InputError, match="layouts 'nup' are not known; did you mean 'npu'"):
+        run("place", *asked, "--layouts", "nup")
+    with pytest.raises(InputError, match="mode sound knows no costs of conversions"):
+        run("place", *SMALL, "--mode", "sound", "--layouts", "npu")

@@ -8,6 +8,7 @@ import pytest
 
 import fanweave
 from fanweave.sim.benches.core import verilated
+from fanweave.sim.benches.cxl import verilated as cxl_verilated
 from fanweave.sim.benches.ebpf import engine_design
 from fanweave.sim.benches.ventaglio import design
 
@@ -19,6 +20,7 @@ CONVERTED = {
     "fanweave.sim.benches.ventaglio.harness": design.SOURCES,
     "fanweave.hw.ebpf.policy_engine": engine_design.SOURCES,
     "fanweave.sim.benches.core.bare_core": verilated.SOURCES,
+    "fanweave.hw.cxl.switch": cxl_verilated.SOURCES,
 }
 
 

@@ -1,0 +1,181 @@
+"""Traffic through a switch: what hosts and devices send, and the registers before it."""
+
+import random
+from collections.abc import Iterator
+
+from fanweave.golden.cxl.config import SwitchConfig
+from fanweave.golden.cxl.messages import Message, message
+from fanweave.golden.cxl.tables import range_writes
+from fanweave.golden.errors import InputError
+from fanweave.golden.isa.cxl_event import BisnpOpcode, Channel, ReqOpcode, RwdOpcode
+from fanweave.golden.isa.cxl_messages import DATA_BITS, LINE_BYTES, Snoop
+from fanweave.golden.isa.cxl_switch import PAGE_BYTES
+from fanweave.sim.benches.cxl.verilated import Planned
+
+__all__ = ["SETUP_CYCLES", "RandomTraffic", "flood", "ranges"]
+
+_LINES = PAGE_BYTES // LINE_BYTES
+#: Cycles until all registers are written.
+SETUP_CYCLES = 200
+#: Snoops are told apart by their tags, and not more of them come than there are.
+_SNOOP_TAGS = 1 << 12
+_READS = (ReqOpcode.MEM_RD, ReqOpcode.MEM_RD, ReqOpcode.MEM_RD_DATA)
+_WRITES = (RwdOpcode.MEM_WR, RwdOpcode.MEM_WR, RwdOpcode.MEM_WR_PTL)
+
+
+def _write(config: SwitchConfig, cycle: int, name: str, **fields: int) -> Planned:
+    entry = next(entry for entry in config.registers if entry.name == name)
+    return Planned(cycle=cycle, port=0, sent=(entry.address, entry.pack(**fields)))
+
+
+def _bind(config: SwitchConfig, cycle: int, host: int, number: int, *, bound: int) -> Planned:
+    port = config.upstream + number
+    name = f"binding_{host}_{number}"
+    return _write(config, cycle, name, bound=bound, port=port, ld_id=host)
+
+
+def ranges(config: SwitchConfig, *, timeout: int) -> Iterator[Planned]:
+    """Writes of registers: each host has pages 1 and 2 over all devices, and page 8 at the last.
+
+    Parameters
+    ----------
+    config : SwitchConfig
+        The switch.
+    timeout : int
+        Cycles that a device has to answer.
+    """
+    yield _write(config, 0, "timeout", cycles=timeout)
+    ways = 1 << min(config.downstream, 8).bit_length() - 1
+    for host in range(config.upstream):
+        for number in range(ways):
+            yield _bind(config, 0, host, number, bound=1)
+        for number, first, pages, targets in (
+            (0, 1, 2, list(range(ways))),
+            (1, 8, 1, [ways - 1]),
+        ):
+            for write in range_writes(
+                config,
+                host=host,
+                number=number,
+                first=first * PAGE_BYTES,
+                size=pages * PAGE_BYTES,
+                targets=targets,
+            ):
+                yield Planned(cycle=0, port=0, sent=write)
+
+
+def flood(config: SwitchConfig, *, channel: Channel, messages: int, seed: int) -> Iterator[Planned]:
+    """Reads (Req) or writes (RwD) of each host as fast as they go, to lines of all devices."""
+    choose = random.Random(seed)
+    opcode = ReqOpcode.MEM_RD if channel is Channel.M2S_REQ else RwdOpcode.MEM_WR
+    yield from ranges(config, timeout=100 * messages)
+    for host in range(config.upstream):
+        for _ in range(messages):
+            line = _LINES + choose.randrange(2 * _LINES)
+            sent = message(channel, opcode=opcode, address=line)
+            yield Planned(cycle=SETUP_CYCLES, port=host, sent=sent)
+
+
+class RandomTraffic:
+    """Both hosts send to all devices: an interleaved range, one of a single device, and no range.
+
+    Parameters
+    ----------
+    config : SwitchConfig
+        The switch.
+    seed : int
+        Decides everything.
+    requests : int
+        Of each host.
+    gap : float
+        Mean cycles between two requests of a host.
+    rebinds : int
+        Times that a virtual port of host 0 is unbound for a while.
+    snoops : int
+        Back-invalidations of each device.
+    """
+
+    def __init__(
+        self,
+        config: SwitchConfig,
+        *,
+        seed: int,
+        requests: int,
+        gap: float = 1.0,
+        rebinds: int = 0,
+        snoops: int = 0,
+    ) -> None:
+        if snoops > _SNOOP_TAGS:
+            raise InputError(f"snoops = {snoops} must be {_SNOOP_TAGS} at most")
+        self.config = config
+        self.random = random.Random(seed)
+        self.requests, self.gap = requests, gap
+        self.rebinds, self.snoops = rebinds, snoops
+        self.end = SETUP_CYCLES + round(requests * gap)
+
+    def plan(self, *, timeout: int) -> Iterator[Planned]:
+        """Everything that is sent.
+
+        Parameters
+        ----------
+        timeout : int
+            Cycles that a device has.
+        """
+        yield from ranges(self.config, timeout=timeout)
+        yield from self._rebinding()
+        for host in range(self.config.upstream):
+            yield from self._of_host(host)
+        for port in range(self.config.upstream, self.config.ports):
+            yield from self._of_device(port)
+
+    def _rebinding(self) -> Iterator[Planned]:
+        times = sorted(
+            self.random.randrange(SETUP_CYCLES, self.end) for _ in range(2 * self.rebinds)
+        )
+        for number, cycle in enumerate(times):
+            yield _bind(self.config, cycle, 0, 0, bound=number % 2)
+
+    def _of_host(self, host: int) -> Iterator[Planned]:
+        clock = float(SETUP_CYCLES)
+        for _ in range(self.requests):
+            clock += self.random.expovariate(1 / self.gap)
+            yield Planned(cycle=int(clock), port=host, sent=self._request())
+
+    def _request(self) -> Message:
+        choose = self.random
+        # The last page is behind the ranges.
+        page = choose.choice((1, 1, 2, 2, 8, 8, 9))
+        values = {
+            "address": page * _LINES + choose.randrange(_LINES),
+            "traffic_class": choose.randrange(4),
+            "meta_value": choose.randrange(4),
+        }
+        kind = choose.random()
+        if kind < 0.45:
+            values |= {"opcode": choose.choice(_READS), "snoop": choose.choice((0, 0, *Snoop))}
+            return message(Channel.M2S_REQ, **values)
+        if kind < 0.55:
+            return message(Channel.M2S_REQ, opcode=choose.choice(list(ReqOpcode)), **values)
+        return message(
+            Channel.M2S_RWD,
+            opcode=choose.choice(_WRITES),
+            poison=choose.random() < 0.1,
+            data=choose.getrandbits(DATA_BITS),
+            mask=choose.getrandbits(LINE_BYTES),
+            **values,
+        )
+
+    def _of_device(self, port: int) -> Iterator[Planned]:
+        for tag, cycle in enumerate(self._times(self.snoops)):
+            sent = message(
+                Channel.S2M_BISNP,
+                opcode=self.random.choice(list(BisnpOpcode)),
+                # Of a logical device that some host has, or of none.
+                bi_id=self.random.randrange(self.config.upstream + 1),
+                bi_tag=tag,
+                address=4 * tag + self.random.choice((1, 2, 3)),
+            )
+            yield Planned(cycle=cycle, port=port, sent=sent)
+
+    def _times(self, count: int) -> list[int]:
+        return sorted(self.random.randrange(SETUP_CYCLES, self.end) for _ in range(count))

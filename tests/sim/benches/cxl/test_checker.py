@@ -1,0 +1,134 @@
+"""The checker refuses what a switch must not do."""
+
+import pytest
+
+from fanweave.golden.cxl.config import PRESETS
+from fanweave.golden.cxl.messages import message
+from fanweave.golden.isa.cxl_event import BirspOpcode, BisnpOpcode, Channel, NdrOpcode, ReqOpcode
+from fanweave.sim.benches.cxl.checker import DifferenceError, TrafficChecker
+from fanweave.sim.benches.cxl.traffic import ranges
+
+CONFIG = PRESETS["tiny"]
+LINE = 64
+PORT = 2
+READ = message(Channel.M2S_REQ, opcode=ReqOpcode.MEM_RD, address=LINE, tag=7)
+CLEAN = message(Channel.M2S_REQ, opcode=ReqOpcode.MEM_CLN_EVCT, address=LINE, tag=8)
+DONE = message(Channel.S2M_NDR, opcode=NdrOpcode.CMP)
+
+
+@pytest.fixture
+def checker():
+    made = TrafficChecker(CONFIG)
+    for write in ranges(CONFIG, timeout=100):
+        made.model.tables.write(*write.sent)
+    return made
+
+
+def asked(checker, request=READ, tag=33):
+    checker.takes(0, request)
+    checker.gives(PORT, request.changed(tag=tag))
+
+
+def data(tag, content=5):
+    return message(Channel.S2M_DRS, tag=tag, data=content)
+
+
+def test_a_read_and_its_answer(checker):
+    asked(checker)
+    assert not checker.settled
+    checker.takes(PORT, data(33))
+    checker.gives(0, data(7))
+    assert checker.settled
+    assert dict(checker.count) == {"taken": 2, "delivered": 1, "answered": 1}
+
+
+@pytest.mark.parametrize(
+    ("before", "came", "difference"),
+    [
+        ([], data(7, 6), "instead of"),
+        ([], data(9), "host 0 did not ask"),
+        ([data(7)], data(7), "host 0 did not ask"),
+        ([], message(Channel.S2M_NDR, tag=7), "host 0 is answered twice"),
+    ],
+)
+def test_wrong_answers_are_found(checker, before, came, difference):
+    asked(checker)
+    checker.takes(PORT, data(33))
+    for right in before:
+        checker.gives(0, right)
+    with pytest.raises(DifferenceError, match=difference):
+        checker.gives(0, came)
+
+
+@pytest.mark.parametrize(
+    "came", [READ.changed(tag=33, address=LINE + 1), READ.changed(tag=33, ld_id=1)]
+)
+def test_a_request_that_changed_is_found(checker, came):
+    checker.takes(0, READ)
+    with pytest.raises(DifferenceError, match="no request is next that looks like"):
+        checker.gives(PORT, came)
+
+
+def test_a_tag_that_is_used_twice_is_found(checker):
+    asked(checker)
+    checker.takes(1, READ)
+    with pytest.raises(DifferenceError, match="is on its way twice"):
+        checker.gives(PORT, READ.changed(tag=33, ld_id=1))
+
+
+def test_an_answer_that_overtakes_is_found(checker):
+    for tag in (7, 8):
+        asked(checker, CLEAN.changed(tag=tag), tag + 30)
+        checker.takes(PORT, DONE.changed(tag=tag + 30))
+    with pytest.raises(DifferenceError, match="overtook"):
+        checker.gives(0, DONE.changed(tag=8))
+
+
+def test_an_answer_of_the_switch_needs_a_reason(checker):
+    lost = message(Channel.S2M_NDR, opcode=NdrOpcode.CMP, tag=8)
+    asked(checker, CLEAN)
+    with pytest.raises(DifferenceError, match="instead of None"):
+        checker.gives(0, lost)
+
+
+def test_a_silent_device_is_a_reason(checker):
+    checker.silent = {PORT}
+    asked(checker, CLEAN)
+    checker.gives(0, message(Channel.S2M_NDR, opcode=NdrOpcode.CMP, tag=8))
+    assert checker.settled
+    assert checker.count["lost"] == 1
+
+
+SNOOP = message(Channel.S2M_BISNP, opcode=BisnpOpcode.INV_BLK, bi_id=0, bi_tag=3, address=5)
+GIVEN_UP = message(Channel.M2S_BIRSP, opcode=BirspOpcode.I_BLK)
+
+
+def test_a_snoop_and_its_answers(checker):
+    checker.takes(PORT, SNOOP)
+    checker.gives(0, SNOOP.changed(bi_id=PORT, bi_tag=1))
+    line = message(Channel.M2S_BIRSP, opcode=BirspOpcode.I)
+    for number in (1, 0):
+        checker.takes(0, line.changed(bi_id=PORT, bi_tag=1, low_address=number))
+    assert not checker.settled
+    for number in (1, 0):
+        checker.gives(PORT, line.changed(bi_id=0, bi_tag=3, low_address=number))
+    assert checker.settled
+    # A third answer goes nowhere.
+    checker.takes(0, GIVEN_UP.changed(bi_id=PORT, bi_tag=1))
+    assert checker.settled
+
+
+def test_a_snoop_at_the_wrong_host_is_found(checker):
+    checker.takes(PORT, SNOOP)
+    with pytest.raises(DifferenceError, match="host 1: no device sent"):
+        checker.gives(1, SNOOP.changed(bi_id=PORT, bi_tag=1))
+
+
+def test_a_snoop_of_what_nobody_has_is_answered_line_by_line(checker):
+    checker.takes(PORT, SNOOP.changed(bi_id=9))
+    line = message(Channel.M2S_BIRSP, opcode=BirspOpcode.I, bi_id=9, bi_tag=3)
+    checker.gives(PORT, line.changed(low_address=0))
+    with pytest.raises(DifferenceError, match="no host answered"):
+        checker.gives(PORT, line.changed(low_address=2))
+    checker.gives(PORT, line.changed(low_address=1))
+    assert checker.settled

