@@ -197,7 +197,12 @@ class _Explaining(Scheduler):
 
 
 def explain(
-    case: Problem, scheduler: Scheduler, operator: str, *, token: int | None = None
+    case: Problem,
+    scheduler: Scheduler,
+    operator: str,
+    *,
+    token: int | None = None,
+    layouts: list[int] | None = None,
 ) -> Explanation:
     """Run up to the moment in which an operator is placed, and look at all devices.
 
@@ -210,6 +215,8 @@ def explain(
     token : int, optional
         Of decode; a token that repeats a plan is explained by the one that made it. Prefill if
         not given.
+    layouts : list of int, optional
+        `Layout` of each weight; linear if not given.
 
     Raises
     ------
@@ -235,7 +242,7 @@ def explain(
     plain = scheduler
     if isinstance(scheduler, Bifocal):
         plain = _ScoredBifocal(scheduler.parameters, seed=scheduler.seed)
-    layouts = [int(Layout.LINEAR)] * len(case.flat.graph.weights)
+    layouts = layouts or [int(Layout.LINEAR)] * len(case.flat.graph.weights)
     try:
         run(
             case.tables,

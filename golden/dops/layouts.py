@@ -3,7 +3,14 @@
 from enum import IntEnum
 from fractions import Fraction
 
-__all__ = ["LAYOUTS", "Layout", "npu_conversion", "pim_placing", "storage_bytes"]
+__all__ = [
+    "LAYOUTS",
+    "Layout",
+    "host_bytes",
+    "npu_conversion",
+    "pim_placing",
+    "storage_bytes",
+]
 
 
 class Layout(IntEnum):
@@ -53,8 +60,15 @@ _PIM_CHAIN = {
 
 
 def storage_bytes(size: int, layout: int) -> int:
-    """Bytes of weights of `size` bytes in a layout."""
+    """Bytes that are sent of weights of `size` bytes in a layout."""
     return int(size * _SIZE[Layout(layout)])
+
+
+def host_bytes(size: int, layout: int) -> int:
+    """Bytes that weights of `size` bytes take at the host: of two copies, both."""
+    if layout == Layout.DUAL:
+        return storage_bytes(size, Layout.NPU) + storage_bytes(size, Layout.PIM)
+    return storage_bytes(size, layout)
 
 
 def npu_conversion(size: int, layout: int) -> float:

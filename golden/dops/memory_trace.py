@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+import numpy as np
+
 from fanweave.golden.dops.memory import DeviceMemory
 from fanweave.golden.dops.passlog import PURPOSES, PassLog
 from fanweave.golden.dops.place import memory_limits
@@ -32,6 +34,8 @@ class MemoryTrace:
         Bytes of each device for keys and values.
     points : dict of (phase, token) -> list of MemoryPoint
         Of the passes that a schedule keeps.
+    loads : int64[w, d]
+        How often each weight was loaded onto each device.
     """
 
     def __init__(self) -> None:
@@ -45,6 +49,7 @@ class MemoryTrace:
         self.reserved = [limit - work.timing.room(index) for index, limit in enumerate(limits)]
         pairs = zip(limits, self.reserved, strict=True)
         self._memories = [DeviceMemory(*pair) for pair in pairs]
+        self.loads = np.zeros((len(self.flat.graph.weights), len(limits)), np.int64)
 
     def __call__(self, work: Pass, log: PassLog, plan: Plan) -> None:
         """Account for a pass.
@@ -52,8 +57,8 @@ class MemoryTrace:
         Raises
         ------
         FaultError
-            If the machine loaded what was there, did not load what was not, or sent away an
-            output that it had room for.
+            If the machine loaded what was there, did not load what was not, sent away an output
+            that it had room for, or has other weights after the pass.
         """
         if not self._memories:
             self._start(work)
@@ -74,6 +79,7 @@ class MemoryTrace:
                     self._fail(operator, "its weights were loaded needlessly or not at all")
                 if operator in loaded:
                     memory.load(weight, sizes[kind])
+                    self.loads[weight, device] += 1
                     points.append(self._point(loaded[operator], device))
                 else:
                     memory.touch(weight)
@@ -96,8 +102,20 @@ class MemoryTrace:
                     f"schedule: rule 'bytes are conserved' is broken: {owner.name} held "
                     f"{used} bytes, and {memory.peak} by the second account"
                 )
+        self._check_residents(work)
         if work.phase == "prefill" or work.token in (0, work.tokens - 1):
             self.points[work.phase, work.token] = points
+
+    def _check_residents(self, work: Pass) -> None:
+        """The machine has the weights that were loaded and not dropped, and no others."""
+        names = self.flat.graph.weights
+        for device, memory in enumerate(self._memories):
+            for weight, name in enumerate(names):
+                if work.timing.resident(weight, device) != (weight in memory):
+                    raise FaultError(
+                        "schedule: rule 'bytes are conserved' is broken: weight "
+                        f"{name} is on {self.platform.devices[device].name} by one account alone"
+                    )
 
     def _point(self, time: int, device: int) -> MemoryPoint:
         memory = self._memories[device]

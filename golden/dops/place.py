@@ -1,6 +1,6 @@
 """Places and times a workload of a model on a platform: the front of the package."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,7 @@ from fanweave.golden.dops.invariants import CHECKED, WAIVED_IN_IMITATION, Invari
 from fanweave.golden.dops.kernel.schedulers import compiled_twin
 from fanweave.golden.dops.kernel.timing import CompiledTiming
 from fanweave.golden.dops.kv import KvHome, home_by_capacity
-from fanweave.golden.dops.layouts import Layout
+from fanweave.golden.dops.layouts import Layout, host_bytes
 from fanweave.golden.dops.memory import DeviceMemory
 from fanweave.golden.dops.models import ModelCard
 from fanweave.golden.dops.passlog import PassLog
@@ -129,7 +129,13 @@ def problem(
     return result
 
 
-def check_capacity(case: Problem, model: ModelCard, *, table: int = 0) -> None:
+def check_capacity(
+    case: Problem,
+    model: ModelCard,
+    *,
+    table: int = 0,
+    layouts: Sequence[int] | None = None,
+) -> None:
     """Refuse what cannot be held: the weights at the host, the largest one on each device.
 
     Parameters
@@ -137,6 +143,8 @@ def check_capacity(case: Problem, model: ModelCard, *, table: int = 0) -> None:
     case, model
     table : int
         Bytes at the host beside the weights of the graph.
+    layouts : sequence of int, optional
+        `Layout` of each weight; linear if not given.
 
     Raises
     ------
@@ -145,7 +153,9 @@ def check_capacity(case: Problem, model: ModelCard, *, table: int = 0) -> None:
     """
     graph, devices = case.flat.graph, case.platform.devices
     sizes = [byte_count(work.weights, case.bits) for work in graph.classes]
-    total = sum(sizes[c] for c in graph.weight_class) + table
+    layouts = layouts or [int(Layout.LINEAR)] * len(graph.weights)
+    pairs = zip(graph.weight_class, layouts, strict=True)
+    total = sum(host_bytes(sizes[kind], layout) for kind, layout in pairs) + table
     history = 0
     if case.home.place == "host":
         tokens = case.workload.batch * (case.workload.prefill + case.workload.decode)
@@ -232,11 +242,14 @@ def imitate(
     Raises
     ------
     InputError
-        If an operator may run nowhere.
+        If an operator may run nowhere, or the layouts do not fit at the host.
     FaultError
         If the schedule breaks a rule that this mode keeps.
     """
-    layouts = layouts or [int(Layout.LINEAR)] * len(case.flat.graph.weights)
+    if layouts is None:
+        layouts = [int(Layout.LINEAR)] * len(case.flat.graph.weights)
+    else:
+        check_capacity(case, case.flat.graph.model, layouts=layouts)
     runner = scheduler.rehearse(
         lambda other: imitate(case, other, layouts=layouts, plain=plain, sampled=sampled).total
     )
@@ -308,7 +321,7 @@ def execute(
         tokens=sample_tokens(count, period) if sampled else None,
         in_order=in_order,
     )
-    result.ran = len(times.ran)
+    result.ran, result.layouts = len(times.ran), list(layouts)
     if sampled:
         times.interpolate(count, period)
     result.prefill, result.total, result.token_ends = times.prefill, times.total, times.tokens

@@ -4,8 +4,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from fanweave.golden.dops.arbiter import ArbiterParameters, arbitrate
 from fanweave.golden.dops.explain import Explanation, explain
 from fanweave.golden.dops.graph import Sharding
+from fanweave.golden.dops.layouts import Layout
 from fanweave.golden.dops.memory_trace import MemoryTrace
 from fanweave.golden.dops.models import ModelCard
 from fanweave.golden.dops.place import Observer, Problem, imitate, problem
@@ -26,6 +28,7 @@ from fanweave.golden.errors import InputError
 __all__ = [
     "ACCOUNTS",
     "EXPLAINERS",
+    "LAYOUT_NAMES",
     "MODES",
     "SCHEDULERS",
     "Request",
@@ -58,6 +61,8 @@ class Request:
         Of the coins that decide ties.
     sampled : bool
         Run some tokens of decode and interpolate the others, where the mode can.
+    layouts : str
+        A name of `LAYOUT_NAMES`: how weights are stored at the host, in mode imitation.
     """
 
     model: ModelCard
@@ -70,6 +75,7 @@ class Request:
     parameters: Mapping[str, int] = field(default_factory=dict)
     seed: int = 0
     sampled: bool = False
+    layouts: str = "linear"
 
 
 def _bifocal(request: Request) -> Scheduler:
@@ -102,12 +108,52 @@ def problem_of(request: Request) -> Problem:
     )
 
 
+#: Searches over blocks of layers -> where they begin: with linear weights, as published, or with
+#: the best single layout.
+_SEARCHES = {"searched": False, "searched-dominant": True}
+
+#: How weights may be stored: one layout for all, or what a search finds for each block.
+LAYOUT_NAMES = (*(layout.name.lower() for layout in Layout), *_SEARCHES)
+
+
+def _layouts(request: Request, case: Problem) -> list[int]:
+    """`Layout` of each weight.
+
+    Raises
+    ------
+    InputError
+        If there is no such name, or nothing to search.
+    """
+    name = request.layouts
+    if name in _SEARCHES:
+        settings = ArbiterParameters(dominant=_SEARCHES[name])
+        found = arbitrate(case, lambda: make_scheduler(request), settings, sampled=request.sampled)
+        return list(found.layouts)
+    if name not in LAYOUT_NAMES:
+        raise InputError(
+            f"layouts {name!r} are not known{nearest(name, LAYOUT_NAMES)}; "
+            f"use one of {', '.join(LAYOUT_NAMES)}"
+        )
+    return [int(Layout[name.upper()])] * len(case.flat.graph.weights)
+
+
 def _imitation(request: Request, observer: Observer | None) -> Schedule:
     case = problem_of(request)
-    return imitate(case, make_scheduler(request), observer=observer, sampled=request.sampled)
+    return imitate(
+        case,
+        make_scheduler(request),
+        layouts=_layouts(request, case),
+        observer=observer,
+        sampled=request.sampled,
+    )
 
 
 def _sound(request: Request, observer: Observer | None) -> Schedule:
+    if request.layouts != "linear":
+        raise InputError(
+            f"layouts {request.layouts!r}: mode sound knows no costs of conversions; "
+            "use --mode imitation"
+        )
     cases = sound_problems(
         request.model,
         request.platform,
@@ -136,7 +182,9 @@ ACCOUNTS: dict[str, Callable[[], MemoryTrace]] = {
 
 
 def _explain_imitation(request: Request, operator: str, token: int | None) -> Explanation:
-    return explain(problem_of(request), make_scheduler(request), operator, token=token)
+    case = problem_of(request)
+    layouts = _layouts(request, case)
+    return explain(case, make_scheduler(request), operator, token=token, layouts=layouts)
 
 
 #: Mode -> what explains where an operator is; called with a request, the operator's name, and a

@@ -1,11 +1,13 @@
 """The result of placing a workload: times, and where every operator ran."""
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from fanweave.golden.dops.flat import FlatGraph
+from fanweave.golden.dops.layouts import Layout
 from fanweave.golden.dops.passlog import PURPOSES, PassLog
 from fanweave.golden.dops.platforms import Platform
 
@@ -43,6 +45,8 @@ class Schedule:
         How often each weight was loaded onto each device.
     ran : int
         Tokens that were run; fewer than all of them in a sample.
+    layouts : list of int
+        `Layout` of each weight at the host.
     checked, waived : tuple of str
         Rules that were checked of every pass, and those that the mode does not keep, by name.
     """
@@ -63,6 +67,7 @@ class Schedule:
     checked: tuple[str, ...] = ()
     waived: tuple[str, ...] = ()
     ran: int = 0
+    layouts: list[int] = field(default_factory=list)
 
     def rows(self, kept: KeptPass) -> list[dict[str, Any]]:
         """Operator, device, start and finish in seconds, in order of their start."""
@@ -122,6 +127,10 @@ class Schedule:
             "link_s": {
                 purpose: int(time) / _SECOND
                 for purpose, time in zip(PURPOSES, self.sent.tolist(), strict=True)
+            },
+            "layouts": {
+                Layout(layout).name.lower(): count
+                for layout, count in sorted(Counter(self.layouts).items())
             },
             "decoded_tokens": len(self.token_ends),
             "tokens_run": self.ran,
