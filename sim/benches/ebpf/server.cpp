@@ -12,8 +12,6 @@
 //
 // Numbers are hexadecimal. A wait that takes too long is answered with "timeout".
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -30,9 +28,9 @@
 #include "verilated_vcd_c.h"
 #endif
 
-namespace {
+@HOST_PORT@
 
-constexpr long kPatience = 2000000;  // cycles; an event's own budget ends it much earlier
+namespace {
 
 struct Event {
     uint64_t length, tag, program, time_ns;
@@ -80,11 +78,9 @@ void put(VlWide<4>& to, int low, int width, uint64_t value) {
 class Bench {
 public:
     explicit Bench(VerilatedContext* context)
-        : context_(context), top_(std::make_unique<Vtop>(context)) {
+        : context_(context), top_(std::make_unique<Vtop>(context)), host_(top_.get()) {
         Vtop* top = top_.get();
 @PORTS@
-        top->s_axil_bready = 1;
-        top->s_axil_rready = 1;
         reset();
     }
 
@@ -96,7 +92,7 @@ public:
             port->verdicts.clear();
         }
         Vtop* top = top_.get();
-        top->s_axil_awvalid = top->s_axil_wvalid = top->s_axil_arvalid = 0;
+        host_.idle();
         top->rst = 1;
         tick();
         tick();
@@ -110,26 +106,13 @@ public:
         top->clk = 0;
         top->eval();
         dump(0);
-        const bool aw = top->s_axil_awvalid && top->s_axil_awready;
-        const bool w = top->s_axil_wvalid && top->s_axil_wready;
-        const bool ar = top->s_axil_arvalid && top->s_axil_arready;
-        if (top->s_axil_bvalid && top->s_axil_bready) {
-            answered_ = true;
-            response_ = top->s_axil_bresp;
-        }
-        if (top->s_axil_rvalid && top->s_axil_rready) {
-            answered_ = true;
-            response_ = top->s_axil_rresp;
-            value_ = top->s_axil_rdata;
-        }
+        host_.before_edge();
         std::vector<std::array<bool, 2>> moved;
         for (auto& port : ports_) moved.push_back(sample(*port));
         top->clk = 1;
         top->eval();
         dump(5);
-        if (aw) top->s_axil_awvalid = 0;
-        if (w) top->s_axil_wvalid = 0;
-        if (ar) top->s_axil_arvalid = 0;
+        host_.after_edge();
         for (size_t i = 0; i < ports_.size(); ++i) {
             if (moved[i][0]) ports_[i]->events.pop_front();
             if (moved[i][1]) ports_[i]->contexts.pop_front();
@@ -137,20 +120,8 @@ public:
         ++cycle_;
     }
 
-    void write(uint64_t address, uint64_t value) {
-        top_->s_axil_awaddr = address;
-        top_->s_axil_awvalid = 1;
-        top_->s_axil_wdata = value;
-        top_->s_axil_wstrb = 0xf;
-        top_->s_axil_wvalid = 1;
-        if (wait_for_answer()) std::printf("%x\n", response_);
-    }
-
-    void read(uint64_t address) {
-        top_->s_axil_araddr = address;
-        top_->s_axil_arvalid = 1;
-        if (wait_for_answer()) std::printf("%x %x\n", response_, value_);
-    }
+    void write(uint64_t address, uint64_t value) { host_.write(*this, address, value); }
+    void read(uint64_t address) { host_.read(*this, address); }
 
     void offer(size_t engine, const Event& event, const std::vector<uint64_t>& words) {
         Port& port = *ports_.at(engine);
@@ -245,13 +216,6 @@ private:
         return {event, context};
     }
 
-    bool wait_for_answer() {
-        answered_ = false;
-        for (long i = 0; i < kPatience && !answered_; ++i) tick();
-        if (!answered_) std::printf("timeout\n");
-        return answered_;
-    }
-
     void dump(int part) {
 #if VM_TRACE
         if (trace_) trace_->dump(cycle_ * 10 + part);
@@ -262,51 +226,13 @@ private:
 
     VerilatedContext* context_;
     std::unique_ptr<Vtop> top_;
+    HostPort<Vtop> host_;
     std::vector<std::unique_ptr<Port>> ports_;
     uint64_t cycle_ = 0;
-    bool answered_ = false;
-    unsigned response_ = 0, value_ = 0;
 #if VM_TRACE
     std::unique_ptr<VerilatedVcdC> trace_;
 #endif
 };
-
-// Lines of standard input; what was printed goes out before it waits for more.
-class Lines {
-public:
-    bool next(std::string& line) {
-        for (;;) {
-            const size_t end = buffer_.find('\n', start_);
-            if (end != std::string::npos) {
-                line.assign(buffer_, start_, end - start_);
-                start_ = end + 1;
-                return true;
-            }
-            buffer_.erase(0, start_);
-            start_ = 0;
-            std::fflush(stdout);
-            char chunk[65536];
-            const ssize_t count = ::read(0, chunk, sizeof chunk);
-            if (count <= 0) return false;
-            buffer_.append(chunk, size_t(count));
-        }
-    }
-
-private:
-    std::string buffer_;
-    size_t start_ = 0;
-};
-
-std::vector<uint64_t> numbers(const char* text) {
-    std::vector<uint64_t> found;
-    char* end = nullptr;
-    for (;;) {
-        const uint64_t number = std::strtoull(text, &end, 16);
-        if (end == text) return found;
-        found.push_back(number);
-        text = end;
-    }
-}
 
 bool obey(Bench& bench, const std::string& line) {
     const char command = line.empty() ? 'Q' : line[0];
