@@ -102,7 +102,7 @@ def map_rows() -> list[BenchRow]:
         _map(MapType.ARRAY, 4, 8, 64),
         _map(MapType.HASH, 16, 8, 64),
         _map(MapType.LRU_HASH, 16, 8, 2),
-        _map(MapType.LPM_TRIE, 8, 8, 16),
+        _map(MapType.LPM_TRIE, 8, 8, 64),
         _map(MapType.RINGBUF, 0, 0, 4096),
     ]
     value, other = bytes(8), bytes(16)
@@ -135,11 +135,11 @@ def map_rows() -> list[BenchRow]:
         ),
         (
             "LRU hash: update that evicts",
-            None,
+            10,
             MapCall(command=_C.UPDATE, map=youngest, key=b"\1" * 16, value=value),
         ),
         ("LPM: update", 10, MapCall(command=_C.UPDATE, map=trie, key=prefix, value=value)),
-        ("LPM, 16 prefixes: lookup", 8, MapCall(command=_C.LOOKUP, map=trie, key=prefix)),
+        ("LPM, 64 prefixes: lookup", 8, MapCall(command=_C.LOOKUP, map=trie, key=prefix)),
         (
             "ring buffer: output of 64 bytes",
             6,
