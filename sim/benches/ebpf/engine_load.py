@@ -109,7 +109,7 @@ class Replacements:
     Attributes
     ----------
     results : tuple of int
-        r0 by event, in the order in which they were offered.
+        r0 by event, in the order in which they were offered; to the engines in turn.
     programs : int
         Versions that there were; version n gives n.
     images_left : int
@@ -143,10 +143,11 @@ def replace_under_load(config: EbpfConfig, *, versions: int, events: int) -> Rep
         for version in range(versions):
             run_now(driver.programs.install(0, _version(version)))
             for number in range(events):
-                server.offer(b"", tag=version * events + number, program=0)
+                tag = version * events + number
+                server.offer(b"", tag=tag, program=0, engine=tag % config.engines)
         results: dict[int, int] = {}
-        for _ in range(versions * events):
-            verdict = server.verdict()
+        for offered in range(versions * events):
+            verdict = server.verdict(offered % config.engines)
             if verdict.cause is not FaultCause.NONE or verdict.tag in results:
                 raise FaultError(f"event {verdict.tag}: {verdict.cause.name}, or a second verdict")
             results[verdict.tag] = verdict.r0
