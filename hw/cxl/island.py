@@ -1,20 +1,36 @@
 """A switch island: the switch, and the policy engine that judges its messages."""
 
 from amaranth import Module
-from amaranth.lib import wiring
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from fanweave.golden.cxl.island_config import IslandConfig
 from fanweave.hw.cxl.engine_adapter import EngineAdapter
+from fanweave.hw.cxl.payloads import Decided, PolicyEvent, PolicyVerdict
 from fanweave.hw.cxl.switch import Switch
 from fanweave.hw.ebpf.host_port import ADDRESS_BITS, BUS_PREFIX
 from fanweave.hw.ebpf.policy_engine import PolicyEngine
 from fanweave.hw.stream.axi_lite import axi_lite_members
 
-__all__ = ["Island"]
+__all__ = ["Island", "observed_layout"]
 
 #: Members of the switch that the island keeps to itself.
-_INSIDE = ("events", "verdicts")
+_INSIDE = ("events", "verdicts", "decisions")
+
+
+def observed_layout(config: IslandConfig) -> data.StructLayout:
+    """What an island shows of a cycle: an event that the engine gets, a verdict that the switch
+    gets, and requests that leave their entries with one or without.
+    """
+    return data.StructLayout(
+        {
+            "event_valid": 1,
+            "event": PolicyEvent,
+            "verdict_valid": 1,
+            "verdict": PolicyVerdict,
+            "decisions": data.ArrayLayout(Decided, 2 * config.switch.upstream),
+        }
+    )
 
 
 class Island(wiring.Component):
@@ -32,6 +48,8 @@ class Island(wiring.Component):
         As of `PolicyEngine`.
     busy : Out(1)
         The engine handles an event.
+    observed : Out
+        See `observed_layout`.
     """
 
     def __init__(self, *, config: IslandConfig) -> None:
@@ -44,7 +62,12 @@ class Island(wiring.Component):
         }
         self._shared = tuple(members)
         super().__init__(
-            {**members, "busy": Out(1), **axi_lite_members(ADDRESS_BITS, prefix=BUS_PREFIX)}
+            {
+                **members,
+                "busy": Out(1),
+                "observed": Out(observed_layout(config)),
+                **axi_lite_members(ADDRESS_BITS, prefix=BUS_PREFIX),
+            }
         )
 
     def elaborate(self, platform: object) -> Module:
@@ -58,7 +81,14 @@ class Island(wiring.Component):
             self._share(m, name, switch)
         for name in axi_lite_members(ADDRESS_BITS, prefix=BUS_PREFIX):
             self._share(m, name, engine)
-        m.d.comb += self.busy.eq(engine.busy)
+        m.d.comb += [
+            self.busy.eq(engine.busy),
+            self.observed.event_valid.eq(switch.events.valid & switch.events.ready),
+            self.observed.event.eq(switch.events.payload),
+            self.observed.verdict_valid.eq(switch.verdicts.valid & switch.verdicts.ready),
+            self.observed.verdict.eq(switch.verdicts.payload),
+            self.observed.decisions.eq(switch.decisions),
+        ]
         wiring.connect(m, switch.events, adapter.policy_events)
         wiring.connect(m, adapter.policy_verdicts, switch.verdicts)
         for number in range(self.config.engine.engines):

@@ -17,6 +17,7 @@ __all__ = [
     "SEQUENCE_BITS",
     "TIME_BITS",
     "Binding",
+    "Decided",
     "Decision",
     "EventPayload",
     "Failure",
@@ -145,6 +146,13 @@ def event_layout() -> data.StructLayout:
             "sequence": SEQUENCE_BITS,
         }
     )
+
+
+class Decided(data.Struct):
+    """A request leaves its entry; ``judged`` if a verdict came for it in time."""
+
+    valid: unsigned(1)
+    judged: unsigned(1)
 
 
 class PolicyEvent(data.Struct):

@@ -16,6 +16,7 @@ from fanweave.hw.cxl.event_source import EventSource, fill_event
 from fanweave.hw.cxl.payloads import (
     SEQUENCE_BITS,
     Binding,
+    Decided,
     Decision,
     Failure,
     RangeEntry,
@@ -71,6 +72,8 @@ class RequestEntry(wiring.Component):
         To a crossbar, whose last exit is for errors.
     pulses : Out
         See `PULSES`.
+    decided : Out of `Decided`
+        For observers.
     """
 
     def __init__(self, *, config: SwitchConfig, host: int, channel: Channel) -> None:
@@ -99,6 +102,7 @@ class RequestEntry(wiring.Component):
                 "granted": In(1),
                 "o": Out(stream.Signature(outward)),
                 "pulses": Out(data.StructLayout(dict.fromkeys(PULSES, 1))),
+                "decided": Out(Decided),
             }
         )
         self._entry = data.StructLayout(
@@ -285,6 +289,8 @@ class RequestEntry(wiring.Component):
             ),
             moves.eq(self.o.valid & self.o.ready),
             self._leaves.eq(moves & (~copies | copied)),
+            self.decided.valid.eq(self._leaves),
+            self.decided.judged.eq(self._got[place]),
         ]
         with m.If(self.wants_tokens & self.granted):
             m.d.sync += paid.eq(1)

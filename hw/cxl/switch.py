@@ -15,6 +15,7 @@ from fanweave.hw.cxl.device_requests import DeviceAnswers, DeviceRequests
 from fanweave.hw.cxl.error_port import ErrorPort
 from fanweave.hw.cxl.payloads import (
     TIME_BITS,
+    Decided,
     PolicyEvent,
     PolicyVerdict,
     Promotion,
@@ -58,6 +59,8 @@ class Switch(wiring.Component):
         A register, combinational.
     events : stream out of `PolicyEvent`; verdicts : stream in of `PolicyVerdict`
     promotions : stream out of `Promotion`
+    decisions : Out, array of `Decided`
+        Of each host's Req and RwD, for observers.
     """
 
     def __init__(self, *, config: SwitchConfig) -> None:
@@ -69,6 +72,7 @@ class Switch(wiring.Component):
             "events": Out(stream.Signature(PolicyEvent)),
             "verdicts": In(stream.Signature(PolicyVerdict)),
             "promotions": Out(stream.Signature(Promotion)),
+            "decisions": Out(data.ArrayLayout(Decided, 2 * config.upstream)),
         }
         for side, count, inward in (
             ("host", config.upstream, Direction.M2S),
@@ -342,6 +346,7 @@ class Switch(wiring.Component):
                 entry.verdict_sequence.eq(hook.verdict_sequence),
                 entry.verdict.eq(hook.verdict),
                 entry.verdict_legal.eq(hook.verdict_legal),
+                self.decisions[number].eq(entry.decided),
             ]
         for counter, pulse in (
             ("events", hook.sent),

@@ -29,7 +29,7 @@ from fanweave.sim.report.bench_rows import BenchRow
 __all__ = ["GapCase", "gap_rows", "measure", "rows", "run_rows", "speed_rows"]
 
 _PROBLEMS, _QUICK_PROBLEMS = 200, 12
-_SECONDS, _QUICK_SECONDS = 10.0, 2.0
+_EFFORT, _QUICK_EFFORT = 4.0, 0.5
 _LAYERS = 3125  # of 32 operators: 100,000
 _MEAN_GOAL, _MAX_GOAL, _PROVED_GOAL = 0.02, 0.05, 0.9
 #: Scheduler -> operators a second that it should place.
@@ -65,12 +65,12 @@ def rows(quick: bool, seed: int) -> list[BenchRow]:
     Parameters
     ----------
     quick : bool
-        Few problems with little time each, and a smaller graph for the speed.
+        Few problems with little effort each, and a smaller graph for the speed.
     seed : int
         Of the problems.
     """
-    count, seconds = (_QUICK_PROBLEMS, _QUICK_SECONDS) if quick else (_PROBLEMS, _SECONDS)
-    cases = [measure(instance, seconds) for instance in generate(count, seed)]
+    count, effort = (_QUICK_PROBLEMS, _QUICK_EFFORT) if quick else (_PROBLEMS, _EFFORT)
+    cases = [measure(instance, effort) for instance in generate(count, seed)]
     runs = published_cases()[:1] if quick else published_cases()[:3]
     workloads = latin_square()[:1] if quick else latin_square()[::8]
     return (
@@ -80,8 +80,8 @@ def rows(quick: bool, seed: int) -> list[BenchRow]:
     )
 
 
-def measure(instance: Instance, seconds: float) -> GapCase:
-    """Run the schedulers on a problem and solve it, with so many seconds at most."""
+def measure(instance: Instance, effort: float) -> GapCase:
+    """Run the schedulers on a problem and solve it, with so much effort at most."""
     ours = RollingHorizon()
     found, plan, twin = _run(instance, ours)
     assert isinstance(twin, RollingHorizon)
@@ -93,7 +93,7 @@ def measure(instance: Instance, seconds: float) -> GapCase:
     ((origin, improved),) = twin.origins
     return GapCase(
         instance=instance,
-        optimum=solve(instance, plan, seconds=seconds),
+        optimum=solve(instance, plan, effort=effort),
         ends=ends,
         origin=origin,
         improved=improved,

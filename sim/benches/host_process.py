@@ -25,13 +25,19 @@ class HostProcess:
         The program.
     what : str
         What it simulates, for messages.
+    folder : Path, optional
+        Where it runs.
     """
 
-    def __init__(self, executable: Path, what: str) -> None:
+    def __init__(self, executable: Path, what: str, *, folder: Path | None = None) -> None:
         self._what = what
         self._unconfirmed: list[tuple[int, int]] = []
         self._process = subprocess.Popen(
-            [str(executable)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [str(executable)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=folder,
         )
 
     def __enter__(self) -> Self:

@@ -1,13 +1,14 @@
 """Rate and latency of the switch, in Verilator."""
 
 from fanweave.golden.cxl.config import PRESETS, SwitchConfig
-from fanweave.golden.cxl.messages import Message, message
+from fanweave.golden.cxl.messages import message
 from fanweave.golden.isa.cxl_event import Channel, ReqOpcode
 from fanweave.golden.isa.cxl_messages import LINE_BYTES
 from fanweave.golden.isa.cxl_switch import PAGE_BYTES
+from fanweave.sim.benches.cxl.records import Gave, Planned, Took
 from fanweave.sim.benches.cxl.soak import check
 from fanweave.sim.benches.cxl.traffic import SETUP_CYCLES, flood, ranges
-from fanweave.sim.benches.cxl.verilated import Devices, Planned, Record, play_plan
+from fanweave.sim.benches.cxl.verilated import Devices, Traffic
 from fanweave.sim.report.bench_rows import BenchRow
 
 __all__ = ["idle_latency", "rate", "rows"]
@@ -23,12 +24,13 @@ def rate(config: SwitchConfig, channel: Channel, *, messages: int, seed: int) ->
     devices = Devices(delay=(1, 10))
     plan = flood(config, channel=channel, messages=messages, seed=seed)
     limit = SETUP_CYCLES + 20 * messages
-    records = list(play_plan(config, plan, limit=limit, seed=seed, devices=devices))
+    with Traffic(config) as simulation:
+        records = list(simulation.play(plan, limit=limit, seed=seed, devices=devices))
     check(config, iter(records), devices)
     taken: list[list[int]] = [[] for _ in range(config.upstream)]
     for record in records:
-        if isinstance(record.sent, Message) and record.sent.channel is channel and not record.gives:
-            taken[record.port].append(record.cycle)
+        if isinstance(record.what, Took) and record.what.message.channel is channel:
+            taken[record.what.port].append(record.cycle)
     end = min(cycles[-1] for cycles in taken)
     begin = SETUP_CYCLES + _RAMP
     sent = sum(begin <= cycle < end for cycles in taken for cycle in cycles)
@@ -43,14 +45,12 @@ def idle_latency(config: SwitchConfig) -> tuple[int, int]:
         *ranges(config, timeout=1000),
         Planned(cycle=SETUP_CYCLES, port=0, sent=read),
     ]
-    records = play_plan(config, plan, limit=SETUP_CYCLES + 1000, devices=Devices(delay=(5, 5)))
-    cycles = [record.cycle for record in records if _is_message(record)]
+    devices = Devices(delay=(5, 5))
+    with Traffic(config) as simulation:
+        records = list(simulation.play(plan, limit=SETUP_CYCLES + 1000, devices=devices))
+    cycles = [record.cycle for record in records if isinstance(record.what, Took | Gave)]
     asked, arrived, answered, came = cycles
     return arrived - asked, came - answered
-
-
-def _is_message(record: Record) -> bool:
-    return isinstance(record.sent, Message)
 
 
 def rows(quick: bool, seed: int) -> list[BenchRow]:

@@ -13,6 +13,7 @@ from fanweave.golden.cxl.tables import Device
 from fanweave.golden.errors import FaultError
 from fanweave.golden.isa.cxl_event import Channel, Verdict
 from fanweave.golden.isa.cxl_messages import answers_of
+from fanweave.sim.benches.cxl.records import Gave, Record, Took, Wrote
 
 __all__ = ["DifferenceError", "OpenRequest", "TrafficChecker"]
 
@@ -76,6 +77,25 @@ class TrafficChecker:
     def settled(self) -> bool:
         """Whether nothing is open."""
         return not any(self.requests) and not any(self._snoop_answers.values())
+
+    def see(self, record: Record) -> None:
+        """Something happened; what an island shows beside messages is not looked at.
+
+        Raises
+        ------
+        DifferenceError
+            If the model does not do so.
+        """
+        try:
+            match record.what:
+                case Wrote(address, data):
+                    self.model.tables.write(address, data)
+                case Took(port, message):
+                    self.takes(port, message)
+                case Gave(port, message):
+                    self.gives(port, message)
+        except DifferenceError as error:
+            raise DifferenceError(f"cycle {record.cycle}: {error}") from error
 
     def takes(self, port: int, came: Message) -> None:
         """The switch took a message at a port, hosts counted first."""

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from fanweave.golden.cxl.config import PRESETS, SwitchConfig
 from fanweave.golden.errors import InputError
 from fanweave.sim.benches.cxl.checker import DifferenceError, TrafficChecker
+from fanweave.sim.benches.cxl.records import Record
 from fanweave.sim.benches.cxl.traffic import RandomTraffic
-from fanweave.sim.benches.cxl.verilated import Devices, Record, play_plan
+from fanweave.sim.benches.cxl.verilated import Devices, Traffic
 
 __all__ = ["check", "play"]
 
@@ -26,15 +27,7 @@ def check(config: SwitchConfig, records: Iterator[Record], devices: Devices) -> 
     checker = TrafficChecker(config)
     checker.faulty, checker.silent = set(devices.faulty), set(devices.silent)
     for record in records:
-        try:
-            if isinstance(record.sent, tuple):
-                checker.model.tables.write(*record.sent)
-            elif record.gives:
-                checker.gives(record.port, record.sent)
-            else:
-                checker.takes(record.port, record.sent)
-        except DifferenceError as error:
-            raise DifferenceError(f"cycle {record.cycle}: {error}") from error
+        checker.see(record)
     if not checker.settled:
         raise DifferenceError("not everything is answered in the end")
     return checker
@@ -83,16 +76,15 @@ def play(seed: int, config: str | None = None) -> str:
         rebinds=rebinds,
         snoops=0 if rebinds else generator.choice((0, 500)),
     )
-    limit = traffic.end + 100 * traffic.requests + _PATIENCE
-    records = play_plan(
-        switch,
-        # Where answers may be lost, some of them are; elsewhere none, however slow links are.
-        traffic.plan(timeout=100 if fault == "faulty" else 2000),
-        limit=limit,
-        seed=generator.getrandbits(31),
-        devices=devices,
-    )
-    checker = check(switch, records, devices)
+    with Traffic(switch) as simulation:
+        records = simulation.play(
+            # Where answers may be lost, some of them are; elsewhere none, however slow links are.
+            traffic.plan(timeout=100 if fault == "faulty" else 2000),
+            limit=traffic.end + 100 * traffic.requests + _PATIENCE,
+            seed=generator.getrandbits(31),
+            devices=devices,
+        )
+        checker = check(switch, records, devices)
     count = checker.count
     return (
         f"{name}: {count['taken']} messages taken, {count['answered']} answers, "

@@ -1,17 +1,20 @@
-// Hosts and devices around a Verilated switch: plays a plan, and logs all that the switch takes and
-// gives.
+// Hosts and devices around a Verilated switch, alone or in an island: plays a plan, and logs all that
+// the switch takes and gives. Lines of standard input say what to do:
 //
-//   loop PLAN LOG LIMIT SEED STALL DELAY_LOW DELAY_HIGH SILENT FAULTY
+//   P LIMIT SEED STALL DELAY_LOW DELAY_HIGH SILENT FAULTY   play, once; answers "ENDING CYCLES"
+//   W ADDRESS VALUE, R ADDRESS   the engine's registers, in an island; see host_port.h
+//   Q                            end
 //
-// PLAN holds records: cycle (32 bits), kind (0 a message, 1 a register write), port, channel, 0 (8
-// bits each), and the words of the message, or address and data. A host's request gets a tag here;
-// everything else is sent as it stands. Messages of a port and channel leave in the order of the
-// plan. LOG holds the same records for what happened, kind 2 for what the switch gives. STALL / 256
-// is the chance that a side waits for a cycle. Devices answer after DELAY_LOW to DELAY_HIGH cycles;
-// those at a port in SILENT (a bit each) do not, those in FAULTY do late or twice at times.
+// Numbers are hexadecimal. The file ``plan`` holds records: cycle (32 bits), kind, port, channel, 0 (8
+// bits each), and words: of kind 0 a message, of kind 1 address and data of a write of a register. A
+// host's request gets a tag here; everything else is sent as it stands. Messages of a port and
+// channel leave in the order of the plan. ``log`` holds the same records for what happened; kind 2 is
+// what the switch gives, and in an island 3 an event, 4 a verdict, 5 what was decided of a request.
 //
-// The run ends when all is sent and answered; LIMIT cycles are the most. The last line of standard
-// output: ENDING CYCLES.
+// STALL / 256 is the chance that a side waits for a cycle. Devices answer after DELAY_LOW to
+// DELAY_HIGH cycles; those at a port in SILENT (a bit each) do not, those in FAULTY do twice at times.
+// The run ends when all is sent and answered (ENDING is 0), after LIMIT cycles (1), when the switch
+// makes a sender wait that has credits (2), or if a file fails (3).
 
 #include <algorithm>
 #include <cstdint>
@@ -22,10 +25,13 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "Vtop.h"
 #include "verilated.h"
+
+@HOST_PORT@
 
 namespace {
 
@@ -33,7 +39,7 @@ using Words = std::vector<uint32_t>;
 
 @CONSTANTS@
 
-enum Kind : uint8_t { kTakes = 0, kWrite = 1, kGives = 2 };
+enum Kind : uint8_t { kTakes, kWrite, kGives, kEvent, kVerdict, kDecision };
 
 struct Header {
     uint32_t cycle;
@@ -49,6 +55,13 @@ uint32_t get(const Words& words, Field field) {
     uint64_t value = words[field.low / 32];
     if (field.low / 32 + 1 < int(words.size())) value |= uint64_t(words[field.low / 32 + 1]) << 32;
     return uint32_t(value >> (field.low % 32) & ((uint64_t(1) << field.width) - 1));
+}
+
+Words cut(const Words& words, Field field) {
+    Words found;
+    for (int at = 0; at < field.width; at += 32)
+        found.push_back(get(words, {field.low + at, std::min(32, field.width - at)}));
+    return found;
 }
 
 void put(Words& words, Field field, uint32_t value) {
@@ -98,13 +111,15 @@ struct Link {
 
 class Surroundings {
    public:
-    Surroundings(Vtop* top, FILE* log, uint32_t seed, char** settings)
-        : top_(top), log_(log), random_(seed) {
-        stall_ = std::strtoul(settings[0], nullptr, 10);
-        delay_low_ = std::strtoul(settings[1], nullptr, 10);
-        delay_high_ = std::strtoul(settings[2], nullptr, 10);
-        silent_ = std::strtoul(settings[3], nullptr, 10);
-        faulty_ = std::strtoul(settings[4], nullptr, 10);
+    Surroundings(Vtop* top, FILE* log, const std::vector<uint64_t>& settings)
+        : top_(top),
+          log_(log),
+          random_(settings[1]),
+          stall_(settings[2]),
+          delay_low_(settings[3]),
+          delay_high_(settings[4]),
+          silent_(settings[5]),
+          faulty_(settings[6]) {
 @LINKS@
         for (Link& link : links_) by_place_[link.port * kChannels + link.channel] = &link;
         for (int host = 0; host < kHosts; ++host)
@@ -178,6 +193,7 @@ class Surroundings {
             ++link.credits;
             came(link, Words(link.payload, link.payload + kWords[link.channel]));
         }
+        observe();
         return true;
     }
 
@@ -295,6 +311,26 @@ class Surroundings {
         return kBlocks >> get(snoop, kOpcode[kBisnp]) & 1 ? kLines[low] : 1u << low;
     }
 
+    // What the engine was asked and said, and what became of requests by it.
+    void observe() {
+#if @ENGINE@
+        const uint32_t* seen = words_of(top_->observed);
+        const Words all(seen, seen + kObservedWords);
+        for (const auto& [kind, valid, payload] :
+             {std::tuple{kEvent, kEventValid, kEventPayload},
+              std::tuple{kVerdict, kVerdictValid, kVerdictPayload}})
+            if (get(all, valid)) {
+                const Words words = cut(all, payload);
+                record(kind, 0, 0, words.data(), words.size());
+            }
+        for (int place = 0; place < 2 * int(kHosts); ++place) {
+            const uint32_t decided = get(all, {kDecisions.low + 2 * place, 2});
+            const uint32_t judged = decided >> 1;
+            if (decided & 1) record(kDecision, place / 2, place % 2 ? kRwd : kReq, &judged, 1);
+        }
+#endif
+    }
+
     void record(Kind kind, int port, int channel, const uint32_t* words, int count) {
         const Header header{cycle_, kind, uint8_t(port), uint8_t(channel), 0};
         std::fwrite(&header, sizeof header, 1, log_);
@@ -316,41 +352,86 @@ class Surroundings {
     long open_ = 0;
 };
 
+class Bench {
+   public:
+    explicit Bench(VerilatedContext* context) : top_(std::make_unique<Vtop>(context)) {
+        top_->rst = 1;
+        for (int i = 0; i < 2; ++i) half(0), half(1);
+        top_->rst = 0;
+    }
+
+    ~Bench() { top_->final(); }
+
+    void tick() {
+        half(0);
+#if @ENGINE@
+        host_.before_edge();
+#endif
+        half(1);
+#if @ENGINE@
+        host_.after_edge();
+#endif
+    }
+
+    void play(const std::vector<uint64_t>& settings) {
+        FILE* file = std::fopen("log", "wb");
+        if (!file) return answer(3, 0);
+        Surroundings around(top_.get(), file, settings);
+        uint32_t cycle = 0;
+        int ending = around.load("plan") ? 1 : 3;
+        for (; ending == 1 && cycle < settings[0]; ++cycle) {
+            around.drive(cycle);
+            half(0);
+            if (!around.take()) ending = 2;
+            half(1);
+            if (around.done()) ending = 0;
+        }
+        answer(std::fclose(file) == 0 ? ending : 3, cycle);
+    }
+
+    bool obey(const std::string& line) {
+        if (line.empty()) return false;
+        const std::string rest = line.size() > 2 ? line.substr(2) : "";
+        const auto n = numbers(rest.c_str());
+        if (line[0] == 'P' && n.size() == 7) {
+            play(n);
+#if @ENGINE@
+        } else if (line[0] == 'W' && n.size() == 2) {
+            host_.write(*this, n[0], n[1]);
+        } else if (line[0] == 'R' && n.size() == 1) {
+            host_.read(*this, n[0]);
+#endif
+        } else if (line[0] == 'Q') {
+            return false;
+        } else {
+            std::printf("what is \"%s\"?\n", line.c_str());
+        }
+        return true;
+    }
+
+   private:
+    void half(int clk) {
+        top_->clk = clk;
+        top_->eval();
+    }
+
+    static void answer(int ending, uint32_t cycles) { std::printf("%x %x\n", ending, cycles); }
+
+    std::unique_ptr<Vtop> top_;
+#if @ENGINE@
+    HostPort<Vtop> host_{top_.get()};
+#endif
+};
+
 }  // namespace
 
-int main(int argc, char** argv) {
-    if (argc != 10) return 2;
+int main() {
     const auto context = std::make_unique<VerilatedContext>();
-    const auto top = std::make_unique<Vtop>(context.get());
-    FILE* log = std::fopen(argv[2], "wb");
-    if (!log) return 2;
-    const uint32_t limit = std::strtoul(argv[3], nullptr, 10);
-    Surroundings around(top.get(), log, std::strtoul(argv[4], nullptr, 10), argv + 5);
-    if (!around.load(argv[1])) return 2;
-    const auto half = [&](int clk) {
-        top->clk = clk;
-        top->eval();
-    };
-    top->rst = 1;
-    for (int i = 0; i < 2; ++i) half(0), half(1);
-    top->rst = 0;
-    const char* ending = "limit";
-    uint32_t cycle = 0;
-    for (; cycle < limit; ++cycle) {
-        if (around.done()) {
-            ending = "done";
-            break;
-        }
-        around.drive(cycle);
-        half(0);
-        if (!around.take()) {
-            ending = "waits";
-            break;
-        }
-        half(1);
+    Bench bench(context.get());
+    Lines lines;
+    std::string line;
+    while (lines.next(line) && bench.obey(line)) {
     }
-    top->final();
-    const bool written = std::fclose(log) == 0;
-    std::printf("%s %u\n", written ? ending : "unwritten", cycle);
+    std::fflush(stdout);
     return 0;
 }

@@ -10,7 +10,7 @@ from fanweave.golden.errors import InputError
 from fanweave.golden.isa.cxl_event import BisnpOpcode, Channel, ReqOpcode, RwdOpcode
 from fanweave.golden.isa.cxl_messages import DATA_BITS, LINE_BYTES, Snoop
 from fanweave.golden.isa.cxl_switch import PAGE_BYTES
-from fanweave.sim.benches.cxl.verilated import Planned
+from fanweave.sim.benches.cxl.records import Planned, Wrote
 
 __all__ = ["SETUP_CYCLES", "RandomTraffic", "flood", "ranges"]
 
@@ -25,7 +25,7 @@ _WRITES = (RwdOpcode.MEM_WR, RwdOpcode.MEM_WR, RwdOpcode.MEM_WR_PTL)
 
 def _write(config: SwitchConfig, cycle: int, name: str, **fields: int) -> Planned:
     entry = next(entry for entry in config.registers if entry.name == name)
-    return Planned(cycle=cycle, port=0, sent=(entry.address, entry.pack(**fields)))
+    return Planned(cycle=cycle, sent=Wrote(entry.address, entry.pack(**fields)))
 
 
 def _bind(config: SwitchConfig, cycle: int, host: int, number: int, *, bound: int) -> Planned:
@@ -61,7 +61,7 @@ def ranges(config: SwitchConfig, *, timeout: int) -> Iterator[Planned]:
                 size=pages * PAGE_BYTES,
                 targets=targets,
             ):
-                yield Planned(cycle=0, port=0, sent=write)
+                yield Planned(cycle=0, sent=Wrote(*write))
 
 
 def flood(config: SwitchConfig, *, channel: Channel, messages: int, seed: int) -> Iterator[Planned]:

@@ -6,7 +6,7 @@ from fanweave.sim.benches.dops_optimum import gap_rows, measure, run_rows, speed
 
 def test_gaps_are_of_proved_problems_and_never_negative():
     small = [i for i in generate(24, 3) if len(i.flat.graph.operators) < 14][:4]
-    cases = [measure(instance, 20.0) for instance in small]
+    cases = [measure(instance, 4.0) for instance in small]
     found = {(row.case, row.metric): row.value for row in gap_rows(cases)}
     proved = [case for case in cases if case.optimum.proved]
     assert proved

@@ -20,6 +20,7 @@ CONVERTED = {
     "fanweave.sim.benches.ventaglio.harness": design.SOURCES,
     "fanweave.hw.ebpf.policy_engine": engine_design.SOURCES,
     "fanweave.sim.benches.core.bare_core": verilated.SOURCES,
+    "fanweave.hw.cxl.island": cxl_verilated.ISLAND_SOURCES,
     "fanweave.hw.cxl.switch": cxl_verilated.SOURCES,
 }
 

@@ -6,6 +6,7 @@ from fanweave.golden.cxl.config import PRESETS
 from fanweave.golden.cxl.messages import message
 from fanweave.golden.isa.cxl_event import BirspOpcode, BisnpOpcode, Channel, NdrOpcode, ReqOpcode
 from fanweave.sim.benches.cxl.checker import DifferenceError, TrafficChecker
+from fanweave.sim.benches.cxl.records import Record
 from fanweave.sim.benches.cxl.traffic import ranges
 
 CONFIG = PRESETS["tiny"]
@@ -20,7 +21,7 @@ DONE = message(Channel.S2M_NDR, opcode=NdrOpcode.CMP)
 def checker():
     made = TrafficChecker(CONFIG)
     for write in ranges(CONFIG, timeout=100):
-        made.model.tables.write(*write.sent)
+        made.see(Record(0, write.sent))
     return made
 
 

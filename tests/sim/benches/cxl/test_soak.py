@@ -3,13 +3,13 @@
 import pytest
 
 from fanweave.golden.cxl.config import PRESETS
-from fanweave.golden.cxl.messages import Message
 from fanweave.golden.errors import FaultError, InputError
 from fanweave.sim.benches.cxl.bench import rows
 from fanweave.sim.benches.cxl.checker import DifferenceError
+from fanweave.sim.benches.cxl.records import Gave
 from fanweave.sim.benches.cxl.soak import check, play
 from fanweave.sim.benches.cxl.traffic import RandomTraffic
-from fanweave.sim.benches.cxl.verilated import Devices, play_plan
+from fanweave.sim.benches.cxl.verilated import Devices, Traffic
 
 pytestmark = pytest.mark.verilator
 
@@ -19,8 +19,9 @@ PORTS = frozenset({2, 3})
 
 def run(devices, *, timeout=2000, **traffic):
     made = RandomTraffic(CONFIG, seed=1, requests=1500, **traffic)
-    plan = made.plan(timeout=timeout)
-    return list(play_plan(CONFIG, plan, limit=200_000, seed=2, devices=devices))
+    with Traffic(CONFIG) as simulation:
+        plan = made.plan(timeout=timeout)
+        return list(simulation.play(plan, limit=200_000, seed=2, devices=devices))
 
 
 @pytest.mark.parametrize("stall", [0.0, 0.4])
@@ -56,16 +57,21 @@ def test_a_device_that_says_nothing_costs_only_its_own_requests():
 def test_a_log_with_an_answer_too_few_is_refused():
     devices = Devices()
     records = run(devices)
-    last = max(place for place, record in enumerate(records) if record.gives and record.port < 2)
-    assert isinstance(records[last].sent, Message)
+    last = max(
+        place
+        for place, record in enumerate(records)
+        if isinstance(record.what, Gave) and record.what.port < CONFIG.upstream
+    )
     with pytest.raises(DifferenceError, match="not everything is answered"):
         check(CONFIG, iter([*records[:last], *records[last + 1 :]]), devices)
 
 
 def test_a_run_that_does_not_end_is_reported():
     traffic = RandomTraffic(CONFIG, seed=1, requests=100)
-    with pytest.raises(FaultError, match="ended with 'limit' in cycle 250"):
-        list(play_plan(CONFIG, traffic.plan(timeout=1000), limit=250))
+    with Traffic(CONFIG) as simulation:
+        played = simulation.play(traffic.plan(timeout=1000), limit=250)
+        with pytest.raises(FaultError, match="not all was answered, in cycle 250"):
+            list(played)
 
 
 def test_a_round_says_what_it_did(monkeypatch):

@@ -1,6 +1,7 @@
 """`fanweave ebpf run` and `serve` as a user types them: the engine in RTL answers as golden."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -106,3 +107,23 @@ def test_a_server_answers_as_golden_does_and_keeps_one_simulation(folder):
         for key in ("id", "status", "r0", "fault", "mem", "instructions", "maps"):
             assert one.get(key) == two.get(key), (key, one, two)
     assert all(answer["cycles"] > 0 for answer in rtl if answer["status"] == 0)
+
+
+@pytest.mark.skipif(
+    "FANWEAVE_LONG" not in os.environ,
+    reason="an engine with waveforms is built for more than a minute; FANWEAVE_LONG=1 runs it",
+)
+def test_a_waveform_shows_instructions_and_map_operations(folder, tmp_path):
+    dump = tmp_path / "run.vcd"
+    status, said, wrong = fanweave(
+        *("ebpf", "run", folder / "maps.o", "--section", "use", "--mem", "01000000"),
+        *("--engine", "rtl", "--waves", dump),
+    )
+    assert (status, said) == (0, "a\n"), wrong
+    text = dump.read_text().replace("\N{NO-BREAK SPACE}", " ")
+    assert "call map_update_elem" in text
+    assert "sUPDATE " in text
+    assert "sRESERVE " in text
+    save = (tmp_path / "run.gtkw").read_text()
+    assert "text.program_" in save
+    assert "text.map_operation" in save
