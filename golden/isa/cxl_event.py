@@ -6,7 +6,7 @@ layout of the context and of the verdict is this project's.
 """
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from fanweave.golden.errors import InputError
@@ -30,7 +30,10 @@ __all__ = [
     "VerdictAction",
     "VerdictField",
     "decode_event",
+    "decode_fields",
     "encode_event",
+    "encode_fields",
+    "layout",
     "payload_digest",
 ]
 
@@ -175,8 +178,21 @@ class EventField:
     meaning: str
 
 
-def _fields() -> tuple[EventField, ...]:
-    rows = (
+def layout(rows: Iterable[tuple[str, int, str]]) -> tuple[EventField, ...]:
+    """Fields one behind the other, of rows with name, bytes and meaning."""
+    fields: list[EventField] = []
+    offset = 0
+    for name, size, meaning in rows:
+        fields.append(EventField(name=name, offset=offset, bytes=size, meaning=meaning))
+        offset += size
+    return tuple(fields)
+
+
+#: Bytes of the context; those behind the last field are zero.
+EVENT_BYTES = 64
+#: In the order of their offsets, without a gap.
+EVENT_FIELDS = layout(
+    (
         ("address", 8, "Host physical address of the line, in bytes; of an answer its request's."),
         ("payload_digest", 8, "Exclusive or of the eight 64-bit words of the data; 0 without."),
         ("latency_ns", 4, "Since the request came in; 0 for a request."),
@@ -199,19 +215,7 @@ def _fields() -> tuple[EventField, ...]:
         ("meta_value", 1, "MetaValue."),
         ("traffic_class", 1, "TC of a request."),
     )
-    fields: list[EventField] = []
-    offset = 0
-    for name, size, meaning in rows:
-        fields.append(EventField(name=name, offset=offset, bytes=size, meaning=meaning))
-        offset += size
-    return tuple(fields)
-
-
-#: Bytes of the context; those behind the last field are zero.
-EVENT_BYTES = 64
-#: In the order of their offsets, without a gap.
-EVENT_FIELDS = _fields()
-_BY_NAME = {field.name: field for field in EVENT_FIELDS}
+)
 
 
 def encode_event(**values: int) -> bytes:
@@ -232,11 +236,17 @@ def encode_event(**values: int) -> bytes:
     InputError
         If there is no such field, or a value does not fit.
     """
-    context = bytearray(EVENT_BYTES)
+    return encode_fields(EVENT_FIELDS, EVENT_BYTES, values)
+
+
+def encode_fields(fields: Sequence[EventField], size: int, values: Mapping[str, int]) -> bytes:
+    """The same of any layout, with so many bytes."""
+    by_name = {field.name: field for field in fields}
+    context = bytearray(size)
     for name, value in values.items():
-        field = _BY_NAME.get(name)
+        field = by_name.get(name)
         if field is None:
-            raise InputError(f"an event has no field {name!r}; it has {', '.join(_BY_NAME)}")
+            raise InputError(f"an event has no field {name!r}; it has {', '.join(by_name)}")
         if not 0 <= value < 1 << 8 * field.bytes:
             raise InputError(
                 f"{name} = {value} does not fit in {field.bytes} bytes; it must be from 0 to "
@@ -254,11 +264,16 @@ def decode_event(context: bytes) -> dict[str, int]:
     InputError
         If it has another length.
     """
-    if len(context) != EVENT_BYTES:
-        raise InputError(f"the event has {len(context)} bytes; it must have {EVENT_BYTES}")
+    return decode_fields(EVENT_FIELDS, EVENT_BYTES, context)
+
+
+def decode_fields(fields: Sequence[EventField], size: int, context: bytes) -> dict[str, int]:
+    """The same of any layout, with so many bytes."""
+    if len(context) != size:
+        raise InputError(f"the event has {len(context)} bytes; it must have {size}")
     return {
         field.name: int.from_bytes(context[field.offset : field.offset + field.bytes], "little")
-        for field in EVENT_FIELDS
+        for field in fields
     }
 
 

@@ -41,7 +41,7 @@ class MapTypes:
         return self._pointed(name, "key")
 
     def value(self, name: str) -> int | None:
-        """The same of its values; of a section its one variable's, or its own if all have places."""
+        """The same of its values; of a section of variables its only one, or all with places."""
         if name.startswith(_VARIABLES):
             variables = self._variables(name)
             if len(variables) == 1:

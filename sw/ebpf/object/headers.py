@@ -1,17 +1,27 @@
 """The C headers: those written by hand, and those that follow from the tables in ``golden/isa``."""
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from fanweave.golden.errors import InputError
 from fanweave.golden.files import replace_file
+from fanweave.golden.isa.bpftime import DEVICE_HELPERS, DEVICE_MAPS
 from fanweave.golden.isa.cxl_event import (
     CXL_ENUMS,
     EVENT_BYTES,
     EVENT_FIELDS,
     VERDICT_FIELDS,
+    EventField,
     VerdictAction,
+)
+from fanweave.golden.isa.dpu_event import (
+    DPU_ENUMS,
+    HOLD_LSB,
+    QUEUE_LSB,
+    QUEUES,
+    TRANSFER_BYTES,
+    TRANSFER_FIELDS,
 )
 from fanweave.golden.isa.ebpf_helpers import HELPERS, ArgumentKind, Helper, ResultKind
 from fanweave.golden.isa.ebpf_maps import (
@@ -73,7 +83,13 @@ _QUERY = {
 
 def header_files() -> Mapping[str, str]:
     """Text of each header, by the name that programs include it by."""
-    made = {"bpf_numbers.h": _numbers(), "bpf_helpers.h": _helpers(), "cxl.h": _cxl()}
+    made = {
+        "bpf_numbers.h": _numbers(),
+        "bpf_helpers.h": _helpers(),
+        "cxl.h": _cxl(),
+        "dpu.h": _dpu(),
+        "bpftime.h": _bpftime(),
+    }
     files = {f"{_FOLDER}/{name}": _guarded(name, text) for name, text in made.items()}
     for path in sorted(_WRITTEN.glob(f"{_FOLDER}/*.h")):
         files[f"{_FOLDER}/{path.name}"] = path.read_text()
@@ -158,23 +174,58 @@ def _cxl() -> str:
     for prefix, kind in CXL_ENUMS.items():
         tag = f"cxl_{prefix.lower()}" if prefix else "cxl_action"
         parts.append(_enum(tag, _named(f"CXL_{prefix}_" if prefix else "CXL_", kind)))
-    parts += [_event(), _verdict()]
+    parts += [_event("cxl_event", "message", EVENT_FIELDS, EVENT_BYTES), _verdict()]
     return "\n".join(parts)
 
 
-def _event() -> str:
-    lines = ["/* What a program gets: the context of a message's event. */\nstruct cxl_event {\n"]
-    for field in EVENT_FIELDS:
+def _event(struct: str, what: str, fields: Sequence[EventField], size: int) -> str:
+    lines = [f"/* What a program gets: the context of a {what}'s event. */\nstruct {struct} {{\n"]
+    for field in fields:
         lines.append(f"\t__u{8 * field.bytes} {field.name}; /* {field.meaning} */\n")
-    last = EVENT_FIELDS[-1]
-    lines.append(f"\t__u8 reserved[{EVENT_BYTES - last.offset - last.bytes}]; /* Zero. */\n}};\n\n")
-    for field in EVENT_FIELDS:
+    last = fields[-1]
+    lines.append(f"\t__u8 reserved[{size - last.offset - last.bytes}]; /* Zero. */\n}};\n\n")
+    for field in fields:
         lines.append(
-            f"_Static_assert(__builtin_offsetof(struct cxl_event, {field.name}) == "
+            f"_Static_assert(__builtin_offsetof(struct {struct}, {field.name}) == "
             f'{field.offset}, "{field.name}");\n'
         )
-    lines.append(f'_Static_assert(sizeof(struct cxl_event) == {EVENT_BYTES}, "cxl_event");\n')
+    lines.append(f'_Static_assert(sizeof(struct {struct}) == {size}, "{struct}");\n')
     return "".join(lines)
+
+
+def _dpu() -> str:
+    """What programs of the reference runtime of a DPU need."""
+    parts = ["#include <fanweave/bpf.h>\n", f"#define DPU_QUEUES {QUEUES}\n"]
+    for prefix, kind in DPU_ENUMS.items():
+        tag = f"dpu_{prefix.lower()}" if prefix else "dpu_action"
+        parts.append(_enum(tag, _named(f"DPU_{prefix}_" if prefix else "DPU_", kind)))
+    parts.append(_event("dpu_transfer", "transfer", TRANSFER_FIELDS, TRANSFER_BYTES))
+    calls = (
+        ("send", "__u8 queue", f"(__u64)DPU_SEND | (__u64)queue << {QUEUE_LSB}"),
+        ("hold", "__u32 ns", f"(__u64)DPU_HOLD | (__u64)ns << {HOLD_LSB}"),
+        ("reject", "void", "(__u64)DPU_REJECT"),
+    )
+    parts += [
+        f"static inline __u64 dpu_{name}({argument})\n{{\n\treturn {value};\n}}\n"
+        for name, argument, value in calls
+    ]
+    return "\n".join(parts)
+
+
+def _bpftime() -> str:
+    """Numbers of the device side of bpftime."""
+    parts = ["#include <fanweave/bpf.h>\n"]
+    parts += [f"#define BPF_MAP_TYPE_{row.name} {row.number}" for row in DEVICE_MAPS]
+    parts.append("")
+    for row in DEVICE_HELPERS:
+        arguments = ", ".join(["__u64 *"] * row.arguments) or "void"
+        if row.name == "puts":
+            arguments = "const char *"
+        parts.append(
+            f"/* {row.meaning} */\n__attribute__((unused)) static __u64 (*const bpf_{row.name})(\n"
+            f"\t{arguments}) = (void *){row.number};"
+        )
+    return "\n".join(parts) + "\n"
 
 
 def _verdict() -> str:

@@ -1,0 +1,1 @@
+"""Compiles semantic movement graphs into eBPF objects, maps and attach manifests of devices."""

@@ -1,0 +1,81 @@
+"""Ranges and bindings of an island's switch, as its hosts need them for their movements."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from fanweave.golden.errors import InputError
+from fanweave.golden.fabric.graph import Graph
+from fanweave.golden.fabric.routes import Network, switch_config
+from fanweave.sw.fabric.island_plan import IslandFlow
+from fanweave.sw.fabric.ranges import Span, joined
+
+__all__ = ["decoder_plan"]
+
+
+def decoder_plan(
+    graph: Graph, network: Network, island: str, flows: Iterable[IslandFlow]
+) -> dict[str, Any]:
+    """Bindings and ranges: where each host's addresses lead without a policy.
+
+    Each host has a logical device of its own at each port that it uses. Ports of copies and of the
+    near memory are bound too, so that verdicts can name them.
+
+    Returns
+    -------
+    dict
+        ``bindings`` and ``ranges``, as `SwitchConfig`'s registers take them.
+
+    Raises
+    ------
+    InputError
+        If the switch has too few ranges or virtual ports.
+    """
+    config = switch_config(graph, island)
+    flows = list(flows)
+    bindings: list[dict[str, int]] = []
+    ranges: list[dict[str, Any]] = []
+    for host in sorted({flow.entry for flow in flows}):
+        own = [flow for flow in flows if flow.entry == host]
+        ports = _ports(graph, network, island, own)
+        spans = joined(
+            {
+                flow.item.name: Span(host, flow.item.first, flow.item.end, flow.exit)
+                for flow in own
+            }.values()
+        )
+        for what, number, limit in (
+            ("ranges", len(spans), config.decoders),
+            ("virtual ports", len(ports), config.bindings),
+        ):
+            if number > limit:
+                raise InputError(
+                    f"{graph.name}: host port {host} of island {island!r} needs {number} {what}; "
+                    f"its switch has {limit}: put objects of one memory next to each other"
+                )
+        bindings += [
+            {"host": host, "number": number, "port": port, "ld_id": host}
+            for number, port in enumerate(ports)
+        ]
+        ranges += [
+            {
+                "host": host,
+                "number": number,
+                "first": span.first,
+                "size": span.end - span.first,
+                "targets": [ports.index(span.value)],
+            }
+            for number, span in enumerate(spans)
+        ]
+    return {"bindings": bindings, "ranges": ranges}
+
+
+def _ports(graph: Graph, network: Network, island: str, flows: list[IslandFlow]) -> list[int]:
+    """Ports that a host may reach: of homes, of copies, of near memories."""
+    found = {flow.exit for flow in flows}
+    for flow in flows:
+        near = [goal.near for goal in graph.goals if flow.item.name in goal.objects]
+        for memory in (*flow.item.copies, *near):
+            port = network.exit_of(island, memory) if memory else None
+            if port is not None:
+                found.add(port)
+    return sorted(found)
