@@ -17,7 +17,7 @@ from fanweave.golden.fabric.graph import (
 from fanweave.golden.fabric.routes import Network, switch_config
 from fanweave.golden.isa.cxl_switch import PAGE_BYTES
 
-__all__ = ["check_graph", "deadlines"]
+__all__ = ["check_graph", "deadlines", "in_order"]
 
 _ADDRESS_BITS = 52
 
@@ -194,12 +194,12 @@ def _check_sharing(graph: Graph) -> None:
 
 def _ancestors(graph: Graph) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
-    for movement in _in_order(graph):
+    for movement in in_order(graph):
         found[movement.name] = set(movement.after).union(*(found[n] for n in movement.after))
     return found
 
 
-def _in_order(graph: Graph) -> Iterator[Movement]:
+def in_order(graph: Graph) -> Iterator[Movement]:
     """Movements behind all that they come after.
 
     Raises
@@ -240,7 +240,7 @@ def deadlines(graph: Graph) -> dict[str, int]:
         If movements wait for each other.
     """
     found: dict[str, int] = {}
-    for movement in _in_order(graph):
+    for movement in in_order(graph):
         start = max((found[name] for name in movement.after), default=0)
         found[movement.name] = start + movement.deadline_ns if movement.deadline_ns else 0
     return found

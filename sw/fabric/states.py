@@ -61,6 +61,7 @@ def _phases_for_dpu(graph: Graph, units: Mapping[str, Unit], dpu: str) -> list[S
                     reader=dpu,
                     copy="phases",
                     first=number * len(Phase),
+                    most=len(Phase),
                     period_ns=_period(graph, "phases", host, dpu, movements),
                     movements=tuple(movement.name for movement in movements),
                 )
@@ -86,6 +87,7 @@ def _prices_for_dpu(graph: Graph, units: Mapping[str, Unit], dpu: str) -> list[S
                     reader=dpu,
                     copy="island_prices",
                     first=index * PRICES_AN_ISLAND,
+                    most=PRICES_AN_ISLAND,
                     period_ns=_period(graph, "prices", island.name, dpu, movements),
                     movements=tuple(movement.name for movement in movements),
                 )

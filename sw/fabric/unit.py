@@ -66,7 +66,9 @@ class State:
     copy : str
         Map, or member of the settings, at the reader.
     first : int
-        Key at the reader of the owner's key 0.
+        Key at the reader of the owner's key 0; in settings, the owner's key.
+    most : int
+        Values that are copied at most; 0 for all.
     rule : str
         ``snapshot``: the owner's values are copied every `period_ns`.
     period_ns : int
@@ -83,6 +85,7 @@ class State:
     period_ns: int
     movements: tuple[str, ...]
     first: int = 0
+    most: int = 0
     rule: str = "snapshot"
 
 

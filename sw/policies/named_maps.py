@@ -69,6 +69,10 @@ class NamedMaps:
             made.append((raw, self._types.encode(value_type, value, base=base, where=where)))
         return made
 
+    def value_of(self, name: str, value: Value, base: bytes) -> bytes:
+        """Bytes of a map's value; what `value` leaves out of a structure stays as in `base`."""
+        return self._types.encode(self._value_type(name), value, base=base, where=name)
+
     def _key(self, name: str, key: int | bytes, size: int, where: str) -> bytes:
         number = self._types.key(name)
         if number is not None:
