@@ -17,6 +17,7 @@ COMMANDS: dict[str, str] = {
     "calibrate": "fanweave.sim.serving.calibrate_command:calibrate",
     "doctor": "fanweave.sim.runner.commands:doctor",
     "ebpf": "fanweave.sw.ebpf.commands:ebpf",
+    "fabric": "fanweave.sw.fabric.commands:fabric",
     "model": "fanweave.sw.traces.model_commands:model",
     "place": "fanweave.sim.placement.place_command:place",
     "run": "fanweave.sw.kernels.run_command:run",

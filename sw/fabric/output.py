@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fanweave.golden.errors import InputError
-from fanweave.golden.fabric.graph import Graph
+from fanweave.golden.fabric.graph import Graph, PlaceKind
 from fanweave.golden.isa.bpftime import DEVICE_MAPS
 from fanweave.golden.isa.cxl_switch import MAX_VERDICT_CYCLES
 from fanweave.sw.ebpf.object.maps_json import maps_to_json
@@ -61,7 +61,7 @@ def manifest(compilation: Compilation, runtime: str) -> dict[str, Any]:
 def _map_types(built: Built) -> dict[str, int]:
     """Numbers of the types of maps as the object has them."""
     numbers = {made.name: int(made.spec.kind) for made in built.loaded.maps}
-    if built.unit.runtime == RUNTIMES["gpu"]:
+    if built.unit.runtime == RUNTIMES[PlaceKind.GPU]:
         device = next(row.number for row in DEVICE_MAPS if row.name == "GPU_ARRAY_MAP")
         for made in built.loaded.maps:
             if made.section == ".maps":

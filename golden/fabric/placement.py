@@ -1,0 +1,268 @@
+"""A movement graph of a placement, as ``fanweave place --json FILE --operators`` writes it.
+
+Each device becomes a place that sends requests, with a memory of its own; the host becomes a memory
+with the weights. Of the prefill, messages of one kind between two devices become one movement.
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fanweave.golden.dops.graph import Kind, Sharding, build_graph
+from fanweave.golden.dops.models import ModelCard, load_model
+from fanweave.golden.dops.work import byte_count, element_bits
+from fanweave.golden.errors import InputError
+from fanweave.golden.fabric.check import check_graph
+from fanweave.golden.fabric.graph import (
+    Direction,
+    Goal,
+    GoalKind,
+    Graph,
+    Link,
+    MovedObject,
+    Movement,
+    ObjectKind,
+    Phase,
+    Place,
+    PlaceKind,
+    Sharing,
+)
+from fanweave.golden.isa.cxl_switch import PAGE_BYTES
+
+__all__ = ["graph_of_placement", "load_placement"]
+
+_NEEDED = ("model", "elements", "pieces", "batch", "prefill_tokens", "devices", "passes")
+_ATTENTION = frozenset(
+    {Kind.Q, Kind.K, Kind.V, Kind.K_WRITE, Kind.V_WRITE, Kind.QK, Kind.SOFTMAX, Kind.SV, Kind.O}
+)
+_FFN = frozenset({Kind.W1, Kind.W3, Kind.SWIGLU, Kind.W2, Kind.ROUTER})
+#: Purposes of messages that carry weights, stored keys and values, and outputs.
+_WEIGHTS, _HISTORY = "weights", "history"
+_KINDS = {PlaceKind.NPU: re.compile("npu", re.I), PlaceKind.GPU: re.compile("gpu", re.I)}
+_HOST = re.compile("cpu", re.I)
+#: Hosts that one switch takes; memories are behind its other ports.
+_SWITCH, _HOSTS, _FIRST_MEMORY_PORT = "wide", 4, 4
+_BASE = 0x10_0000_0000
+
+
+@dataclass(frozen=True)
+class _Flow:
+    """Messages of one kind between two devices."""
+
+    kind: ObjectKind
+    phase: Phase
+    source: str
+    target: str
+    is_read: bool
+
+
+def load_placement(path: Path) -> Graph:
+    """Derive a graph from a file.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, is no such document, or has more devices than a switch has ports.
+    """
+    try:
+        document = json.loads(path.read_text())
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path} is no JSON: {error}") from None
+    return graph_of_placement(document, str(path))
+
+
+def graph_of_placement(document: Any, where: str) -> Graph:
+    """Derive a graph from a document; see `load_placement`."""
+    if not isinstance(document, dict):
+        raise InputError(f"{where}: expected the JSON of `fanweave place --json`")
+    for key in _NEEDED:
+        if key not in document:
+            mend = " with --operators" if key == "passes" else ""
+            raise InputError(
+                f"{where}: {key!r} is missing; write it with `fanweave place --json FILE`{mend}"
+            )
+    try:
+        return _derive(document, where)
+    except (KeyError, TypeError, IndexError, AttributeError) as error:
+        raise InputError(
+            f"{where}: it is not what `fanweave place --json FILE --operators` writes: "
+            f"{type(error).__name__} {error}"
+        ) from None
+
+
+def _derive(document: Mapping[str, Any], where: str) -> Graph:
+    names = [row["device"] for row in document["devices"]]
+    host = next((name for name in names if _HOST.match(name)), None)
+    if host is None:
+        raise InputError(f"{where}: no device is called CPU..., which the weights would lie at")
+    devices = [name for name in names if name != host]
+    if len(devices) > _HOSTS:
+        raise InputError(
+            f"{where}: {len(devices)} devices besides {host}; switch {_SWITCH!r} has {_HOSTS} "
+            "ports for them: take a platform with fewer"
+        )
+    sizes = _flow_sizes(document, host)
+    objects = _objects(sizes, host)
+    return _graph(document, host, devices, sizes, objects)
+
+
+def _flow_sizes(document: Mapping[str, Any], host: str) -> dict[_Flow, int]:
+    """Bytes of all flows of the prefill."""
+    model = load_model(document["model"])
+    bits = element_bits(document["elements"])
+    pieces = Sharding(**document["pieces"])
+    graph = build_graph(model, pieces)
+    kinds = {operator.name: operator.kind for operator in graph.operators}
+    weights = {
+        name: byte_count(graph.classes[number].weights, bits)
+        for name, number in zip(graph.weights, graph.weight_class, strict=True)
+    }
+    tokens = document["batch"] * document["prefill_tokens"]
+    prefill = next(each for each in document["passes"] if each["phase"] == "prefill")
+    sizes: Counter[_Flow] = Counter()
+    for row in prefill["messages"]:
+        kind = kinds.get(row["operator"], Kind.ALLREDUCE)
+        flow = _flow(row, kind, host)
+        if flow is None:
+            continue
+        is_weights = flow.kind is ObjectKind.WEIGHTS
+        size = weights.get(row["operator"], 0) if is_weights else _output(model, pieces, kind)
+        sizes[flow] += size if is_weights else byte_count(size * tokens, bits)
+    return {flow: size for flow, size in sizes.items() if size}
+
+
+def _output(model: ModelCard, pieces: Sharding, kind: Kind) -> int:
+    """Elements of an operator's output, a token."""
+    if kind in (Kind.K, Kind.V, Kind.K_WRITE, Kind.V_WRITE):
+        return model.kv_heads // pieces.attention * model.head_size
+    if kind in _ATTENTION - {Kind.O}:
+        return model.heads // pieces.attention * model.head_size
+    if kind in (Kind.W1, Kind.W3, Kind.SWIGLU):
+        return model.intermediate // pieces.feed_forward
+    return model.hidden
+
+
+def _flow(row: Mapping[str, Any], kind: Kind, host: str) -> _Flow | None:
+    phase = Phase.ATTENTION if kind in _ATTENTION else Phase.FFN if kind in _FFN else Phase.OTHER
+    source, target = row["source"], row["target"]
+    if row["purpose"] == _WEIGHTS:
+        return _Flow(ObjectKind.WEIGHTS, phase, source, target, True)
+    if row["purpose"] == _HISTORY:
+        return _Flow(ObjectKind.KV, Phase.ATTENTION, source, target, True)
+    what = ObjectKind.KV if kind in (Kind.K, Kind.V) else ObjectKind.ACTIVATIONS
+    if source == host:
+        return _Flow(what, phase, source, target, True)
+    return _Flow(what, phase, source, target, False)
+
+
+def _name_of(flow: _Flow) -> str:
+    if flow.kind is ObjectKind.WEIGHTS:
+        return f"weights_{flow.phase}"
+    kept = "from" if flow.is_read else "to"
+    return f"{flow.kind}_{flow.phase}_{flow.source}_{kept}_{flow.target}".lower()
+
+
+def _memory(device: str) -> str:
+    return f"{device}_memory".lower()
+
+
+def _objects(sizes: Mapping[_Flow, int], host: str) -> dict[str, MovedObject]:
+    """One behind the other: by device and memory, and weights last, so that few ranges do."""
+    totals: dict[str, int] = {}
+    flows: dict[str, _Flow] = {}
+    for flow, size in sizes.items():
+        name = _name_of(flow)
+        # Devices that read weights read different pieces of them.
+        totals[name] = totals.get(name, 0) + size
+        flows[name] = flow
+
+    def place(name: str) -> tuple[bool, str, str, str]:
+        flow = flows[name]
+        asks, home = (flow.target, flow.source) if flow.is_read else (flow.source, flow.target)
+        return flow.kind is ObjectKind.WEIGHTS, asks, home, name
+
+    first, made = _BASE, {}
+    for name in sorted(flows, key=place):
+        flow = flows[name]
+        size = -(-totals[name] // PAGE_BYTES) * PAGE_BYTES
+        home = flow.source if flow.is_read else flow.target
+        made[name] = MovedObject(
+            name=name,
+            kind=flow.kind,
+            home=_memory(home),
+            first=first,
+            size=size,
+        )
+        first += size
+    return made
+
+
+def _graph(
+    document: Mapping[str, Any],
+    host: str,
+    devices: list[str],
+    sizes: Mapping[_Flow, int],
+    objects: Mapping[str, MovedObject],
+) -> Graph:
+    memories = [host, *devices]
+    places = [
+        *(Place(name=name.lower(), kind=_place_kind(name)) for name in devices),
+        Place(name="island0", kind=PlaceKind.ISLAND, switch=_SWITCH),
+        *(Place(name=_memory(name), kind=PlaceKind.MEMORY) for name in memories),
+    ]
+    links = [
+        *(
+            Link(island="island0", port=port, place=name.lower())
+            for port, name in enumerate(devices)
+        ),
+        *(
+            Link(island="island0", port=_FIRST_MEMORY_PORT + port, place=_memory(name))
+            for port, name in enumerate(memories)
+        ),
+    ]
+    movements = [
+        Movement(
+            name=f"{_name_of(flow)}_{flow.target}".lower() if _shared(flow) else _name_of(flow),
+            object=_name_of(flow),
+            producer=_memory(flow.source) if flow.is_read else flow.source.lower(),
+            consumer=flow.target.lower() if flow.is_read else _memory(flow.target),
+            size=size,
+            direction=Direction.READ if flow.is_read else Direction.WRITE,
+            phase=flow.phase,
+            priority=0 if flow.kind is ObjectKind.WEIGHTS else 4,
+            sharing=Sharing.READ_ONLY if _shared(flow) else Sharing.PRIVATE,
+        )
+        for flow, size in sizes.items()
+    ]
+    weights = tuple(n for n, item in objects.items() if item.kind is ObjectKind.WEIGHTS)
+    others = tuple(name for name in objects if name not in weights)
+    goals = [Goal(kind=GoalKind.BALANCE_DUPLEX)]
+    if others:
+        goals.append(Goal(kind=GoalKind.BOUND_TAIL_LATENCY, objects=others))
+    if weights:
+        goals.append(Goal(kind=GoalKind.PREFETCH_STREAMS, objects=weights))
+    graph = Graph.of(
+        name=f"{document['model']} on {document.get('platform', 'a platform')}",
+        places=tuple(places),
+        links=tuple(links),
+        objects=tuple(objects.values()),
+        movements=tuple(movements),
+        goals=tuple(goals),
+    )
+    check_graph(graph)
+    return graph
+
+
+def _shared(flow: _Flow) -> bool:
+    return flow.kind is ObjectKind.WEIGHTS
+
+
+def _place_kind(device: str) -> PlaceKind:
+    """Devices that compute at a memory are as Ventaglio clusters are."""
+    return next((kind for kind, like in _KINDS.items() if like.match(device)), PlaceKind.VENTAGLIO)
