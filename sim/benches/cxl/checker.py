@@ -79,7 +79,7 @@ class TrafficChecker:
         return not any(self.requests) and not any(self._snoop_answers.values())
 
     def see(self, record: Record) -> None:
-        """Something happened; what an island shows beside messages is not looked at.
+        """Something happened.
 
         Raises
         ------
@@ -94,8 +94,13 @@ class TrafficChecker:
                     self.takes(port, message)
                 case Gave(port, message):
                     self.gives(port, message)
+                case _:
+                    self.look(record)
         except DifferenceError as error:
             raise DifferenceError(f"cycle {record.cycle}: {error}") from error
+
+    def look(self, record: Record) -> None:
+        """See what an island shows beside messages; a switch alone shows nothing."""
 
     def takes(self, port: int, came: Message) -> None:
         """The switch took a message at a port, hosts counted first."""

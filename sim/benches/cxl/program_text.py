@@ -13,6 +13,9 @@ from fanweave.sim.runner.loop import member_of
 
 __all__ = ["program_text"]
 
+#: Cycles after which no program of a policy still runs.
+_QUIET = 4000
+
 
 def program_text(config: SwitchConfig | IslandConfig) -> str:
     """The program, for a switch or an island."""
@@ -27,6 +30,7 @@ def program_text(config: SwitchConfig | IslandConfig) -> str:
         ("LINKS", "\n".join(_links(switch))),
         ("HOST_PORT", HOST_PORT),
         ("ENGINE", str(int(island))),
+        ("QUIET", str(_QUIET if island else 0)),
     ):
         text = text.replace(f"@{name}@", content)
     return text

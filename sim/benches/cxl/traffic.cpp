@@ -13,7 +13,7 @@
 //
 // STALL / 256 is the chance that a side waits for a cycle. Devices answer after DELAY_LOW to
 // DELAY_HIGH cycles; those at a port in SILENT (a bit each) do not, those in FAULTY do twice at times.
-// The run ends when all is sent and answered (ENDING is 0), after LIMIT cycles (1), when the switch
+// The run ends when all is sent and answered and the engine is quiet (ENDING is 0), after LIMIT cycles (1), when the switch
 // makes a sender wait that has credits (2), or if a file fails (3).
 
 #include <algorithm>
@@ -38,6 +38,9 @@ namespace {
 using Words = std::vector<uint32_t>;
 
 @CONSTANTS@
+
+// Cycles without an event or a verdict after which none is on its way.
+constexpr uint32_t kQuiet = @QUIET@;
 
 enum Kind : uint8_t { kTakes, kWrite, kGives, kEvent, kVerdict, kDecision };
 
@@ -143,7 +146,7 @@ class Surroundings {
     }
 
     bool done() const {
-        if (!writes_.empty() || !due_.empty() || open_) return false;
+        if (!writes_.empty() || !due_.empty() || open_ || last_event_ + kQuiet > cycle_) return false;
         for (const Link& link : links_)
             if (link.inward && !link.queue.empty()) return false;
         return true;
@@ -320,6 +323,7 @@ class Surroundings {
              {std::tuple{kEvent, kEventValid, kEventPayload},
               std::tuple{kVerdict, kVerdictValid, kVerdictPayload}})
             if (get(all, valid)) {
+                last_event_ = cycle_;
                 const Words words = cut(all, payload);
                 record(kind, 0, 0, words.data(), words.size());
             }
@@ -350,6 +354,7 @@ class Surroundings {
     std::map<uint32_t, uint32_t> waits_[kHosts];          // channels, by tag
     std::map<std::pair<int, uint32_t>, uint32_t> snooped_;  // lines, by port and tag
     long open_ = 0;
+    uint32_t last_event_ = 0;
 };
 
 class Bench {

@@ -11,7 +11,7 @@ from fanweave.sim.benches.ebpf.engine_design import SERVER_CONFIG
 from fanweave.sim.benches.ebpf.engine_server import EngineServer
 from fanweave.sim.benches.ebpf.engine_texts import show_texts
 from fanweave.sw.ebpf.driver import EngineDriver, over, run_now
-from fanweave.sw.ebpf.object.contents import Contents, initial_contents, refused_entry
+from fanweave.sw.ebpf.driver.objects import install_object, object_contents
 from fanweave.sw.ebpf.object.engines import RunRequest, RunResult
 from fanweave.sw.ebpf.object.model import ObjectFile
 
@@ -90,11 +90,7 @@ async def _run(server: EngineServer, request: RunRequest) -> RunResult:
     driver = await EngineDriver.identify(over(server))
     loaded = request.loaded
     await driver.set_budget(request.budget)
-    await driver.maps.create([made.spec for made in loaded.maps])
-    for contents in (initial_contents(loaded), request.contents):
-        await _fill(driver, loaded, contents)
-    for number, each in enumerate(loaded.programs):
-        await driver.programs.install(number, each.program)
+    await install_object(driver, loaded, request.contents)
     number = next(n for n, each in enumerate(loaded.programs) if each is request.program)
     if request.waves is not None:
         server.begin_dump(request.waves)
@@ -106,19 +102,8 @@ async def _run(server: EngineServer, request: RunRequest) -> RunResult:
     return RunResult(
         r0=verdict.r0,
         context=verdict.context[: len(request.context)],
-        contents={n: await driver.maps.items(n) for n in range(len(loaded.maps))},
+        contents=await object_contents(driver, loaded),
         fault=verdict.cause,
         instructions=verdict.instructions,
         cycles=verdict.end - verdict.begin,
     )
-
-
-async def _fill(driver: EngineDriver, loaded: ObjectFile, contents: Contents) -> None:
-    for number, entries in contents.items():
-        spec = loaded.maps[number].spec
-        if spec.kind is MapType.RINGBUF and entries:
-            raise InputError(f"map {spec.name!r} is a ring buffer, which only programs write")
-        for key, value in entries:
-            result = await driver.maps.update(number, key, value)
-            if result:
-                raise refused_entry(spec.name, key, result)
