@@ -279,7 +279,7 @@ _ISLAND = Unit(
             module="cxl_island",
             clock="clk",
             reset=Reset(port="rst", active_low=False),
-            description="The switch's streams; AXI4-Lite for programs and maps of the engine.",
+            description="The switch's streams; AXI4-Lite for programs and their maps.",
             build=_plain_island,
         ),
     },
