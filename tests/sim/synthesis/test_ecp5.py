@@ -1,6 +1,7 @@
 """What a small design takes of an ECP5 is known; so is how it is counted by block."""
 
 import io
+import json
 
 import pytest
 from amaranth import Instance, Module
@@ -12,6 +13,7 @@ from fanweave.golden.errors import FaultError
 from fanweave.hw.generate.convert import to_rtlil
 from fanweave.sim.synthesis.area_table import fold_areas, print_areas
 from fanweave.sim.synthesis.ecp5 import Area, areas_by_block, total_area
+from fanweave.sim.synthesis.yosys import run_yosys
 
 
 class Ram(wiring.Component):
@@ -146,6 +148,15 @@ def test_the_sum_is_the_design(areas):
     assert total.luts == sum(area.luts for area in areas)
     assert total.flip_flops == sum(area.flip_flops for area in areas)
     assert counted(total_area(fold_areas(areas, levels=0))) == counted(total)
+
+
+def test_a_look_at_the_memories_in_between_changes_nothing(areas):
+    script = ("read_rtlil design", "synth_ecp5 -noflatten -top sample", "tee -q -o c stat -json")
+    files = run_yosys(script, to_rtlil(Sample(), name="sample"), subject="sample")
+    cells = json.loads(files["c"])["design"]["num_cells_by_type"]
+    assert total_area(areas).cells == {
+        kind: number for kind, number in cells.items() if not kind.startswith("sample.")
+    }
 
 
 def made(block, luts):
