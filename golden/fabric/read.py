@@ -1,5 +1,6 @@
 """Reads semantic movement graphs from TOML."""
 
+import enum
 from collections.abc import Callable, Mapping
 from importlib import resources
 from pathlib import Path
@@ -98,6 +99,10 @@ def _named(where: str, what: str, table: Mapping[str, Any]) -> tuple[str, str]:
     return name, f"{where}: {what} {name!r}"
 
 
+def _words(kind: type[enum.StrEnum]) -> list[str]:
+    return [member.value for member in kind]
+
+
 def _names(where: str, key: str, value: Any) -> tuple[str, ...]:
     if not isinstance(value, list):
         raise InputError(f"{where}: {key} = {value!r} must be a list of names")
@@ -106,7 +111,7 @@ def _names(where: str, key: str, value: Any) -> tuple[str, ...]:
 
 def _place(where: str, table: Mapping[str, Any]) -> Place:
     name, here = _named(where, "place", table)
-    kind = PlaceKind(text(here, "kind", table.get("kind"), one_of=list(PlaceKind)))
+    kind = PlaceKind(text(here, "kind", table.get("kind"), one_of=_words(PlaceKind)))
     extra = {
         PlaceKind.GPU: ("kernels",),
         PlaceKind.DPU: ("gbit_s", "latency_ns"),
@@ -128,7 +133,7 @@ def _place(where: str, table: Mapping[str, Any]) -> Place:
 def _kernels(where: str, table: Any) -> dict[Phase, str]:
     if not isinstance(table, dict):
         raise InputError(f"{where}: kernels = {table!r} must be a table: phase = name")
-    check_keys(f"{where}: kernels", table, required=(), optional=list(Phase))
+    check_keys(f"{where}: kernels", table, required=(), optional=_words(Phase))
     return {Phase(phase): text(where, f"kernels.{phase}", name) for phase, name in table.items()}
 
 
@@ -152,7 +157,7 @@ def _object(where: str, table: Mapping[str, Any]) -> MovedObject:
     )  # fmt: skip
     return MovedObject(
         name=name,
-        kind=ObjectKind(text(here, "kind", table["kind"], one_of=list(ObjectKind))),
+        kind=ObjectKind(text(here, "kind", table["kind"], one_of=_words(ObjectKind))),
         home=text(here, "home", table["home"]),
         first=whole(here, "first", table["first"]),
         size=whole(here, "size", table["size"], least=1),
@@ -174,13 +179,13 @@ def _movement(where: str, table: Mapping[str, Any], kinds: Mapping[str, PlaceKin
     consumer = text(here, "consumer", table["consumer"])
     via = text(here, "via", table["via"]) if "via" in table else ""
     if "direction" in table:
-        direction = Direction(text(here, "direction", table["direction"], one_of=list(Direction)))
+        direction = Direction(text(here, "direction", table["direction"], one_of=_words(Direction)))
     elif via:
         direction = Direction.SEND
     else:
         reads = kinds.get(producer) is PlaceKind.MEMORY
         direction = Direction.READ if reads else Direction.WRITE
-    phase = text(here, "phase", table.get("phase", Phase.OTHER.value), one_of=list(Phase))
+    phase = text(here, "phase", table.get("phase", Phase.OTHER.value), one_of=_words(Phase))
     sharing = table.get("sharing", Sharing.PRIVATE.value)
     priority = whole(here, "priority", table.get("priority", 0))
     if priority > 7:
@@ -198,12 +203,12 @@ def _movement(where: str, table: Mapping[str, Any], kinds: Mapping[str, PlaceKin
         deadline_ns=whole(here, "deadline_ns", table.get("deadline_ns", 0)),
         after=_names(here, "after", table.get("after", [])),
         priority=priority,
-        sharing=Sharing(text(here, "sharing", sharing, one_of=list(Sharing))),
+        sharing=Sharing(text(here, "sharing", sharing, one_of=_words(Sharing))),
     )
 
 
 def _goal(where: str, table: Mapping[str, Any]) -> Goal:
-    kind = GoalKind(text(f"{where}: goals", "kind", table.get("kind"), one_of=list(GoalKind)))
+    kind = GoalKind(text(f"{where}: goals", "kind", table.get("kind"), one_of=_words(GoalKind)))
     here = f"{where}: goal {kind}"
     settings = SETTINGS[kind]
     near = ("near",) if kind is GoalKind.KEEP_HOT_NEAR else ()
