@@ -1,7 +1,8 @@
 // Hosts and devices around a Verilated switch, alone or in an island: plays a plan, and logs all that
 // the switch takes and gives. Lines of standard input say what to do:
 //
-//   P LIMIT SEED STALL DELAY_LOW DELAY_HIGH SILENT FAULTY   play, once; answers "ENDING CYCLES"
+//   P LIMIT SEED STALL DELAY_LOW DELAY_HIGH SILENT FAULTY FROM TO
+//                                play, once; answers "ENDING CYCLES"
 //   W ADDRESS VALUE, R ADDRESS   the engine's registers, in an island; see host_port.h
 //   Q                            end
 //
@@ -13,6 +14,7 @@
 //
 // STALL / 256 is the chance that a side waits for a cycle. Devices answer after DELAY_LOW to
 // DELAY_HIGH cycles; those at a port in SILENT (a bit each) do not, those in FAULTY do twice at times.
+// A model that can dumps the cycles FROM to TO into the file ``dump``.
 // The run ends when all is sent and answered and the engine is quiet (ENDING is 0), after LIMIT cycles (1), when the switch
 // makes a sender wait that has credits (2), or if a file fails (3).
 
@@ -30,6 +32,9 @@
 
 #include "Vtop.h"
 #include "verilated.h"
+#if VM_TRACE
+#include "verilated_vcd_c.h"
+#endif
 
 @HOST_PORT@
 
@@ -385,12 +390,17 @@ class Bench {
         uint32_t cycle = 0;
         int ending = around.load("plan") ? 1 : 3;
         for (; ending == 1 && cycle < settings[0]; ++cycle) {
+            if (cycle == settings[7]) begin_dump();
+            if (cycle == settings[8]) end_dump();
             around.drive(cycle);
             half(0);
+            dump(cycle, 0);
             if (!around.take()) ending = 2;
             half(1);
+            dump(cycle, 5);
             if (around.done()) ending = 0;
         }
+        end_dump();
         answer(std::fclose(file) == 0 ? ending : 3, cycle);
     }
 
@@ -398,7 +408,7 @@ class Bench {
         if (line.empty()) return false;
         const std::string rest = line.size() > 2 ? line.substr(2) : "";
         const auto n = numbers(rest.c_str());
-        if (line[0] == 'P' && n.size() == 7) {
+        if (line[0] == 'P' && n.size() == 9) {
             play(n);
 #if @ENGINE@
         } else if (line[0] == 'W' && n.size() == 2) {
@@ -420,6 +430,26 @@ class Bench {
         top_->eval();
     }
 
+#if VM_TRACE
+    void begin_dump() {
+        trace_ = std::make_unique<VerilatedVcdC>();
+        top_->trace(trace_.get(), 99);
+        trace_->open("dump");
+    }
+    void end_dump() {
+        if (trace_) trace_->close();
+        trace_.reset();
+    }
+    void dump(uint64_t cycle, int part) {
+        if (trace_) trace_->dump(10 * cycle + part);
+    }
+    std::unique_ptr<VerilatedVcdC> trace_;
+#else
+    void begin_dump() {}
+    void end_dump() {}
+    void dump(uint64_t, int) {}
+#endif
+
     static void answer(int ending, uint32_t cycles) { std::printf("%x %x\n", ending, cycles); }
 
     std::unique_ptr<Vtop> top_;
@@ -432,6 +462,9 @@ class Bench {
 
 int main() {
     const auto context = std::make_unique<VerilatedContext>();
+#if VM_TRACE
+    context->traceEverOn(true);
+#endif
     Bench bench(context.get());
     Lines lines;
     std::string line;

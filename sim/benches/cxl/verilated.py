@@ -90,6 +90,8 @@ class Traffic(HostProcess):
     ----------
     config : SwitchConfig or IslandConfig
         What is simulated.
+    waves : bool
+        Build a model that can dump; it is slower.
 
     Raises
     ------
@@ -97,18 +99,23 @@ class Traffic(HostProcess):
         If it does not build.
     """
 
-    def __init__(self, config: SwitchConfig | IslandConfig) -> None:
+    def __init__(self, config: SwitchConfig | IslandConfig, *, waves: bool = False) -> None:
         if isinstance(config, IslandConfig):
             design, what = island_design(config), "the island"
         else:
             design, what = switch_design(config), "the switch"
-        executable = build_loop(design, program_text(config), label=f"building {what}")
+        executable = build_loop(design, program_text(config), label=f"building {what}", waves=waves)
         self._folder = tempfile.TemporaryDirectory()
         self._path = Path(self._folder.name)
         super().__init__(executable, what, folder=self._path)
 
+    @property
+    def dump(self) -> Path:
+        """The VCD of a simulation with waves, until it is closed."""
+        return self._path / "dump"
+
     def close(self) -> None:
-        """End the process, and forget the log."""
+        """End the process, and forget its files."""
         super().close()
         self._folder.cleanup()
 
@@ -119,6 +126,7 @@ class Traffic(HostProcess):
         limit: int,
         seed: int = 0,
         devices: Devices | None = None,
+        window: tuple[int, int] = (0, 0),
     ) -> Iterator[Record]:
         """Play a plan, then say what happened, in order.
 
@@ -132,6 +140,8 @@ class Traffic(HostProcess):
             Of pauses, delays and data of answers.
         devices : Devices or None
             Of the surroundings.
+        window : (int, int)
+            First cycle that is dumped, and the one behind the last; see `dump`.
 
         Raises
         ------
@@ -144,6 +154,7 @@ class Traffic(HostProcess):
             stream.writelines(entry.pack() for entry in plan)
         settings = [limit, seed, min(255, round(256 * around.stall)), *around.delay]
         settings += [sum(1 << port for port in ports) for ports in (around.silent, around.faulty)]
+        settings += window
         ending, cycles = self.ask("P " + " ".join(f"{number:x}" for number in settings))
         with open(self._path / "log", "rb") as log:
             yield from read_records(log)
