@@ -15,7 +15,7 @@ from ortools.sat.python import cp_model
 from fanweave.golden.dops.costs.tables import FOREVER
 from fanweave.golden.dops.optimum.instances import Instance
 
-__all__ = ["PlacementModel", "memory_can_bind"]
+__all__ = ["PlacementModel", "may_spill", "memory_can_bind"]
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,9 @@ class PlacementModel:
     instance : Instance
     horizon : int
         No operator ends later, picoseconds: the end of a plan that is known.
+    memory : bool
+        Whether memory must hold everything to the end. Without, plans may drop weights for
+        nothing, so the least end is a bound of all plans that spill nothing.
 
     Attributes
     ----------
@@ -65,7 +68,7 @@ class PlacementModel:
     makespan : variable
     """
 
-    def __init__(self, instance: Instance, horizon: int) -> None:
+    def __init__(self, instance: Instance, horizon: int, *, memory: bool = True) -> None:
         self.instance, self.horizon = instance, horizon
         self.model = cp_model.CpModel()
         self._flat, self._costs = instance.flat, instance.costs
@@ -75,7 +78,7 @@ class PlacementModel:
         self._resident = set(instance.resident)
         self._host = instance.platform.host
         self._uses = _Resources()
-        self._rings: dict[int, list[tuple[tuple[int, ...], Any]]] = {}
+        self._rings: dict[int, list[tuple[tuple[int, ...], Any, int]]] = {}
         count = len(self._graph.operators)
         self._ancestors = _ancestors(self._graph.order, self._graph.predecessors)
         descendants = [sum(o in a for a in self._ancestors) for o in range(count)]
@@ -96,7 +99,7 @@ class PlacementModel:
         self._order()
         for queue in self._uses.queues():
             self._serve(queue)
-        if memory_can_bind(instance):
+        if memory and memory_can_bind(instance):
             self._memory()
         for end in self.end:
             self.model.add(self.makespan >= end)
@@ -154,13 +157,12 @@ class PlacementModel:
         model.add(loaded >= start)
         times = {}
         for device, here in self.on[operator].items():
+            times[device] = self._duration(operator, device)
             if self._cold(operator, device):
-                times[device] = int(costs.cold[0, kind, device])
                 link = int(costs.link[0, kind, device])
                 use = _Use(operator, 100, here, loaded, loaded + link, link)
                 self._uses.links.setdefault((self._host, device), []).append(use)
             else:
-                times[device] = int(costs.compute[0, kind, device])
                 model.add(loaded == start).only_enforce_if(here)
             if times[device] >= FOREVER:
                 self._forbid(operator, device)
@@ -171,6 +173,11 @@ class PlacementModel:
     def _cold(self, operator: int, device: int) -> bool:
         weight = self._weights[operator]
         return weight >= 0 and (weight, device) not in self._resident
+
+    def _duration(self, operator: int, device: int) -> int:
+        """Time of an operator from the moment its weights are sent, or its start."""
+        table = self._costs.cold if self._cold(operator, device) else self._costs.compute
+        return int(table[0, self._kinds[operator], device])
 
     def _from_operator(self, producer: int, operator: int, turn: int) -> Any:
         """When an output is there: at once on its device, by the link elsewhere."""
@@ -260,7 +267,7 @@ class PlacementModel:
             model.add(joined == sum(chosen for ring, chosen, _ in rings if device in ring))
         total = sum(chosen * time for _, chosen, time in rings)
         model.add(self.end[operator] == self.start[operator] + total)
-        self._rings[operator] = [(ring, chosen) for ring, chosen, _ in rings]
+        self._rings[operator] = rings
 
     def _ring_time(self, operator: int, ring: tuple[int, ...]) -> int:
         if len(ring) == 1:
@@ -283,7 +290,7 @@ class PlacementModel:
             )
             for device, here in self.on[operator].items()
         }
-        for ring, chosen in self._rings[producer]:
+        for ring, chosen, _ in self._rings[producer]:
             source = ring[0]
             away = [out for device, out in outside.items() if device not in ring]
             if not away:
@@ -364,25 +371,56 @@ class PlacementModel:
         ]
         model.add_no_overlap(intervals)
 
+    # Bounds: implied, and the solver proves more with them
+
+    def _ways(self) -> tuple[list[int], list[int]]:
+        """Least time before each operator's start and after its end, on the fastest devices."""
+        least = [
+            min((self._duration(o, d) for d in on), default=0)
+            if not self._flat.collective[o]
+            else 0
+            for o, on in enumerate(self.on)
+        ]
+        heads, tails = [0] * len(least), [0] * len(least)
+        for operator in self._graph.order:
+            for producer in self._graph.predecessors[operator]:
+                heads[operator] = max(heads[operator], heads[producer] + least[producer])
+        for operator in reversed(self._graph.order):
+            for consumer in self._graph.successors[operator]:
+                tails[operator] = max(tails[operator], tails[consumer] + least[consumer])
+        return heads, tails
+
     def _balance(self) -> None:
-        """No device works longer than the whole: implied, and it raises the bound."""
-        for device in self._uses.devices:
-            times = [
-                on[device] * int(self._costs.compute[0, self._kinds[o], device])
-                for o, on in enumerate(self.on)
-                if device in on and not self._flat.collective[o]
-            ]
-            self.model.add(self.makespan >= sum(times))
+        """All work of a device or link fits between the least way before and after it."""
+        heads, tails = self._ways()
+        for device, queue in self._uses.devices.items():
+            work: list[Any] = []
+            for operator, on in enumerate(self.on):
+                if device not in on:
+                    continue
+                if self._flat.collective[operator]:
+                    rings = self._rings[operator]
+                    work += [chosen * time for ring, chosen, time in rings if device in ring]
+                else:
+                    work.append(on[device] * self._duration(operator, device))
+            work += [use.here * use.length for use in queue if use.turn == 50]
+            around = min(heads[use.operator] for use in queue)
+            around += min(tails[use.operator] for use in queue)
+            self.model.add(self.makespan >= around + sum(work))
         for (source, device), queue in self._uses.links.items():
-            if source != self._host:
+            loads = [use for use in queue if source == self._host and use.turn == 100]
+            if not loads:
                 continue
-            sent = [
-                use.here * int(self._costs.link[0, self._kinds[use.operator], device])
-                for use in queue
-                if use.turn == 100
-            ]
-            if sent:
-                self.model.add(self.makespan >= sum(sent))
+            head = min(heads[use.operator] for use in loads)
+            # After its weights have come an operator may still be busy with them.
+            tail = min(
+                tails[o] + max(0, self._duration(o, device) - use.length)
+                for use, o in ((use, use.operator) for use in loads)
+            )
+            sent = sum(use.here * use.length for use in loads)
+            some = self.model.new_bool_var(f"loads{device}")
+            self.model.add_max_equality(some, [use.here for use in loads])
+            self.model.add(self.makespan >= sent + (head + tail) * some)
 
     # Memory
 
@@ -427,10 +465,20 @@ def _ancestors(order: Sequence[int], predecessors: Sequence[Sequence[int]]) -> l
 
 def memory_can_bind(instance: Instance) -> bool:
     """Whether some plan would have to drop weights or spill activations."""
+    sizes = instance.costs.weight[instance.flat.graph.weight_class]
+    return _short(instance, int(sizes.sum()))
+
+
+def may_spill(instance: Instance) -> bool:
+    """Whether some plan could have to spill an output: weights make room, outputs do not."""
+    return _short(instance, 0)
+
+
+def _short(instance: Instance, weights: int) -> bool:
+    """Whether a device may lack room for all outputs and so many bytes of weights."""
     flat, costs = instance.flat, instance.costs
-    sizes = costs.weight[flat.graph.weight_class].tolist()
     held = int(costs.held[flat.class_of[~flat.collective & ~flat.writer]].sum())
     return any(
-        instance.reserved[device] + held + sum(sizes) > instance.limits[device]
+        instance.reserved[device] + held + weights > instance.limits[device]
         for device in {d for allowed in instance.devices for d in allowed}
     )

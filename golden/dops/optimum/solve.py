@@ -6,7 +6,7 @@ import numpy as np
 from ortools.sat.python import cp_model
 
 from fanweave.golden.dops.optimum.instances import Instance
-from fanweave.golden.dops.optimum.model import PlacementModel
+from fanweave.golden.dops.optimum.model import PlacementModel, may_spill, memory_can_bind
 from fanweave.golden.dops.plan import Plan
 from fanweave.golden.errors import FaultError
 
@@ -22,8 +22,8 @@ class Optimum:
     plan : Plan
         The best plan that was found.
     makespan, bound : int
-        Its end, and a time that no plan can beat that neither drops weights nor spills;
-        picoseconds, 0 if nothing is known.
+        Its end, and a time that no plan can beat, picoseconds; 0 if nothing is known. Where an
+        output could be spilled, plans that drop weights or spill are left out of that.
     proved : bool
         Whether both are equal.
     """
@@ -51,39 +51,70 @@ def replay(instance: Instance, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
     return log.start, log.finish
 
 
-def solve(instance: Instance, known: Plan, *, seconds: float, seed: int = 1) -> Optimum:
+def solve(instance: Instance, known: Plan, *, effort: float, seed: int = 1) -> Optimum:
     """Search the best plan of an instance with one worker, from a plan that is known.
+
+    Where memory is short, plans that drop weights may be the best ones, and the program with
+    memory does not know them. So it is solved without memory first: its least end is a bound of
+    all plans, and often the timing model confirms the plan. If not, the program with memory
+    looks for another one that ends there.
+
+    Parameters
+    ----------
+    instance, known
+    effort : float
+        The solver's own measure of work, which does not depend on the machine; one is about
+        three seconds on one core.
+    seed : int
 
     Raises
     ------
     FaultError
         If the timing model does not confirm the solution to the picosecond.
     """
-    makespan = int(replay(instance, known)[1].max())
-    placement = PlacementModel(instance, makespan)
-    _hint(placement, known)
-    solver = _solver(seconds, seed)
-    status = solver.solve(placement.model)
-    bound = round(solver.best_objective_bound)
-    if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+    best = _Best(instance, known)
+    if not memory_can_bind(instance) or may_spill(instance):
+        bound = best.search(effort, seed, memory=True)
+    else:
+        bound = best.search(effort / 2, seed, memory=False)
+        if best.makespan > bound:
+            best.search(effort / 2, seed, memory=True)
+    proved = best.makespan == bound
+    return Optimum(plan=best.plan, makespan=best.makespan, bound=max(0, bound), proved=proved)
+
+
+class _Best:
+    """The best plan so far."""
+
+    def __init__(self, instance: Instance, known: Plan) -> None:
+        self.instance, self.plan = instance, known
+        self.makespan = int(replay(instance, known)[1].max())
+
+    def search(self, effort: float, seed: int, *, memory: bool) -> int:
+        """Look for a better plan; return a bound of the ends of those that the program knows."""
+        instance = self.instance
+        placement = PlacementModel(instance, self.makespan + 1, memory=memory)
+        _hint(placement, self.plan, *replay(instance, self.plan))
+        solver = _solver(effort, seed)
+        status = solver.solve(placement.model)
+        exact = memory or not memory_can_bind(instance)
         if status == cp_model.INFEASIBLE:
-            # Only plans that drop weights or spill are that good; the program knows none of them.
-            bound = 0
-        return Optimum(plan=known, makespan=makespan, bound=max(0, bound), proved=False)
-    plan = _plan(placement, solver)
-    found = int(replay(instance, plan)[1].max())
-    claimed = round(solver.objective_value)
-    if found > claimed or (status == cp_model.OPTIMAL and found != claimed):
-        raise FaultError(
-            f"{instance.name}: the solver ends at {claimed} ps, the timing model at {found} ps"
-        )
-    best = plan if found <= makespan else known
-    return Optimum(
-        plan=best,
-        makespan=min(found, makespan),
-        bound=bound,
-        proved=status == cp_model.OPTIMAL,
-    )
+            if not memory or not memory_can_bind(instance):
+                raise FaultError(f"{instance.name}: the solver does not see the plan that is known")
+            # Only plans that drop weights are that good.
+            return 0
+        if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+            return round(solver.best_objective_bound)
+        plan = _plan(placement, solver)
+        found = int(replay(instance, plan)[1].max())
+        claimed = round(solver.objective_value)
+        if exact and (found > claimed or (status == cp_model.OPTIMAL and found != claimed)):
+            raise FaultError(
+                f"{instance.name}: the solver ends at {claimed} ps, the timing model at {found} ps"
+            )
+        if found < self.makespan:
+            self.plan, self.makespan = plan, found
+        return round(solver.best_objective_bound)
 
 
 def exact_times(instance: Instance, plan: Plan) -> tuple[np.ndarray, np.ndarray] | None:
@@ -100,7 +131,7 @@ def exact_times(instance: Instance, plan: Plan) -> tuple[np.ndarray, np.ndarray]
         if not instance.flat.collective[operator]:
             model.add(placement.on[operator][plan.devices[operator]] == 1)
     model.minimize(sum(placement.start) + sum(placement.end))
-    solver = _solver(60.0, 1)
+    solver = _solver(20.0, 1)
     if solver.solve(model) != cp_model.OPTIMAL:
         return None
     times = [
@@ -110,20 +141,27 @@ def exact_times(instance: Instance, plan: Plan) -> tuple[np.ndarray, np.ndarray]
     return times[0], times[1]
 
 
-def _solver(seconds: float, seed: int) -> cp_model.CpSolver:
+def _solver(effort: float, seed: int) -> cp_model.CpSolver:
     solver = cp_model.CpSolver()
-    solver.parameters.max_time_in_seconds = seconds
+    solver.parameters.max_deterministic_time = effort
     solver.parameters.num_workers = 1
     solver.parameters.random_seed = seed
+    # Bounds are what is wanting: plans are good from the start.
+    solver.parameters.use_objective_lb_search = True
+    # Probing of OR-Tools 9.15 calls some problems infeasible that the known plan solves.
+    solver.parameters.cp_model_probing_level = 0
     return solver
 
 
-def _hint(placement: PlacementModel, known: Plan) -> None:
+def _hint(placement: PlacementModel, known: Plan, start: np.ndarray, finish: np.ndarray) -> None:
+    model = placement.model
     for place, operator in enumerate(known.order):
-        placement.model.add_hint(placement.position[operator], place)
+        model.add_hint(placement.position[operator], place)
+        model.add_hint(placement.start[operator], int(start[operator]))
+        model.add_hint(placement.end[operator], int(finish[operator]))
         if not placement.instance.flat.collective[operator]:
             for device, here in placement.on[operator].items():
-                placement.model.add_hint(here, device == known.devices[operator])
+                model.add_hint(here, device == known.devices[operator])
 
 
 def _plan(placement: PlacementModel, solver: cp_model.CpSolver) -> Plan:

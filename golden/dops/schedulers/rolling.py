@@ -37,7 +37,9 @@ class Effort:
     least : int
         Fewest trials of a window; large graphs get these alone.
     sweeps : int
-        Passes over a small graph.
+        Passes over a graph, as far as trials last.
+    small : int
+        Passes over a graph of one window; divided by the windows, if that is more than `sweeps`.
     heat : int
         First threshold under which a worse plan is accepted, thousandths of a window's time.
     drift : int
@@ -50,6 +52,7 @@ class Effort:
     trials: int = 6000
     least: int = 12
     sweeps: int = 6
+    small: int = 24
     heat: int = 30
     drift: int = 60
 
@@ -140,7 +143,8 @@ class RollingHorizon(Scheduler):
         best_name, best_end, best = starts[0]
         windows = max(1, -(-len(work.devices) // effort.stride) - 1)
         trials = max(effort.least, effort.trials // windows)
-        sweeps = max(1, min(effort.sweeps, effort.trials // (windows * effort.least)))
+        most = max(effort.sweeps, effort.small // windows)
+        sweeps = max(1, min(most, effort.trials // (windows * effort.least)))
         state = SearchState(self.seed)
         improved = False
         for number in range(sweeps):

@@ -10,7 +10,7 @@ from fanweave.golden.dops.graph import Sharding, build_graph
 from fanweave.golden.dops.kv import KvHome
 from fanweave.golden.dops.models import load_model
 from fanweave.golden.dops.optimum.instances import LARGEST, generate, piece
-from fanweave.golden.dops.optimum.model import PlacementModel, memory_can_bind
+from fanweave.golden.dops.optimum.model import PlacementModel, may_spill, memory_can_bind
 from fanweave.golden.dops.optimum.solve import exact_times, replay, solve
 from fanweave.golden.dops.plan import Plan
 from fanweave.golden.dops.records import load_record
@@ -93,7 +93,7 @@ def test_the_solver_times_every_heuristic_plan_as_the_timing_model_does(instance
 def test_a_proved_optimum_is_replayed_and_beaten_by_nobody(instance):
     plans = [plan for _, plan in heuristic_plans(instance)]
     known = plans[0]
-    best = solve(instance, known, seconds=20.0)
+    best = solve(instance, known, effort=4.0)
     assert best.proved
     assert best.bound == best.makespan == replay(instance, best.plan)[1].max()
     for plan in plans:
@@ -112,7 +112,7 @@ def test_the_smallest_problems_agree_with_all_plans_tried_one_by_one():
     ends = [replay(small, plan)[1].max() for plan in all_plans(small)]
     first = next(iter(all_plans(small)))
     assert len(ends) > 100
-    assert solve(small, first, seconds=30.0).makespan == min(ends)
+    assert solve(small, first, effort=4.0).makespan == min(ends)
 
 
 def shrink(instance, graph):
@@ -153,4 +153,38 @@ def test_a_claim_that_the_timing_model_does_not_confirm_is_a_fault(monkeypatch):
     monkeypatch.setattr(PlacementModel, "_serve", forget)
     _, known = next(heuristic_plans(instance))
     with pytest.raises(FaultError, match="the timing model at"):
-        solve(instance, known, seconds=20.0)
+        solve(instance, known, effort=4.0)
+
+
+def tight(instance, graph):
+    """Small, warm on one device that has no room for what must be loaded there."""
+    small = shrink(instance, graph)
+    sizes = small.costs.weight[graph.weight_class].tolist()
+    held = int(small.costs.held[small.flat.class_of].sum())
+    device = small.platform.indices("npu")[0]
+    limits = list(small.limits)
+    limits[device] = held + sum(sizes) - 1
+    resident = tuple((weight, device) for weight in range(len(sizes) - 1))
+    return replace(small, limits=tuple(limits), resident=resident)
+
+
+def test_where_memory_is_short_plans_that_drop_weights_count_as_well():
+    instance = next(i for i in generate(40, 11) if i.flat.graph.weights)
+    small = tight(instance, piece(instance.flat.graph, 0, 5))
+    assert memory_can_bind(small)
+    assert not may_spill(small)
+    plans = list(all_plans(small))
+    assert any(not keeps_everything(small, plan) for plan in plans)
+    ends = [int(replay(small, plan)[1].max()) for plan in plans]
+    best = solve(small, plans[0], effort=4.0)
+    assert best.makespan == min(ends)
+    assert best.bound <= min(ends)
+    assert best.proved == (best.bound == min(ends))
+
+
+@pytest.mark.parametrize("instance", PROBLEMS, ids=names)
+def test_no_plan_is_better_than_the_bound(instance):
+    plans = [plan for _, plan in heuristic_plans(instance)]
+    ends = [int(replay(instance, plan)[1].max()) for plan in plans]
+    best = solve(instance, plans[ends.index(min(ends))], effort=0.2)
+    assert 0 < best.bound <= best.makespan <= min(ends)

@@ -16,7 +16,7 @@ from fanweave.golden.errors import InputError
 
 PROBLEMS = generate(12, 7)
 #: Small windows, so that a plan has several of them.
-SMALL = Effort(window=9, stride=4, ahead=3, trials=120, sweeps=3)
+SMALL = Effort(window=9, stride=4, ahead=3, trials=120, sweeps=3, small=3)
 
 
 def run(instance, scheduler, *, plain=False):
@@ -50,7 +50,7 @@ def test_it_repeats_itself_and_no_static_plan_is_better(instance):
 
 def test_the_search_improves_on_what_it_starts_from():
     """With no trials at all the first plan is returned; search finds better ones."""
-    none, much = Effort(trials=1, least=1, sweeps=1), Effort()
+    none, much = Effort(trials=1, least=1, sweeps=1, small=1), Effort()
     ends = [
         (
             run(p, compiled_twin(RollingHorizon(none)))[1],
