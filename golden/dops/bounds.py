@@ -22,7 +22,9 @@ class LowerBound:
         self, flat: FlatGraph, platform: Platform, layouts: list[int], *, in_order: bool = False
     ) -> None:
         self.flat = flat
-        executors = [i for i, d in enumerate(platform.devices) if d.type != "cpu"]
+        # Without an NPU the host computes as well.
+        hosted = not platform.indices("npu")
+        executors = [i for i, d in enumerate(platform.devices) if hosted or d.type != "cpu"]
         self._legal = flat.legal.copy()
         self._count = max(1, len(executors))
         weights = flat.weight_of

@@ -58,6 +58,7 @@ class Invariants:
         self._free = np.zeros(devices, np.int64)
         self._link_free = np.zeros(devices * devices, np.int64)
         self._loaded = np.zeros((len(flat.graph.weights), devices), np.bool_)
+        self._loaded[:, platform.host] = True  # where all weights are stored
         counts = np.diff(flat.succ_start)
         self._producer = np.repeat(np.arange(len(counts)), counts)
         self._consumer = flat.succ

@@ -75,12 +75,15 @@ class MemoryTrace:
             device, kind = int(log.place[operator]), int(flat.class_of[operator])
             weight, memory = int(flat.weight_of[operator]), memories[device]
             if weight >= 0:
-                if (weight in memory) == (operator in loaded):
+                missing = weight not in memory
+                # The host has all weights; taking them up there sends nothing.
+                if missing != (operator in loaded) and device != self.platform.host:
                     self._fail(operator, "its weights were loaded needlessly or not at all")
-                if operator in loaded:
+                if missing:
                     memory.load(weight, sizes[kind])
                     self.loads[weight, device] += 1
-                    points.append(self._point(loaded[operator], device))
+                    begin = int(log.start[operator])
+                    points.append(self._point(loaded.get(operator, begin), device))
                 else:
                     memory.touch(weight)
             if not flat.collective[operator] and not flat.writer[operator]:
