@@ -75,7 +75,7 @@ def plan_dpu(graph: Graph, network: Network, place: Place) -> Unit | None:
         steps.append("deadline_queue")
         settings = {"urgent_ns": setting(bound, "bound_ns"), "sources": len(host_numbers(graph))}
         maps["price_at"] = _price_at(graph, network, bound, movements)
-        maps[SETTINGS] = {0: settings}
+        maps[SETTINGS] = {0: {"settings": settings}}
     program = PlannedProgram(
         name=TRANSFERS,
         section=_SECTION,

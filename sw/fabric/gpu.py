@@ -28,7 +28,7 @@ def plan_gpu(graph: Graph, place: Place) -> Unit | None:
     ]
     maps: dict[str, MapEntries] = {}
     if bound:
-        maps[SETTINGS] = {0: {"bound_ns": setting(bound, "bound_ns")}}
+        maps[SETTINGS] = {0: {"settings": {"bound_ns": setting(bound, "bound_ns")}}}
     return Unit(
         place=place,
         source=_source(graph, place, programs, steps),

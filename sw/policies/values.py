@@ -41,13 +41,12 @@ class MapTypes:
         return self._pointed(name, "key")
 
     def value(self, name: str) -> int | None:
-        """The same of its values; of a section of variables its only one, or all with places."""
+        """The same of its values; of a section all variables with places, or the only one."""
         if name.startswith(_VARIABLES):
             variables = self._variables(name)
-            if len(variables) == 1:
-                return variables[0].type
-            placed = variables and all(variable.name in self._places for variable in variables)
-            return self._btf.sections()[name].number if placed else None
+            if variables and all(variable.name in self._places for variable in variables):
+                return self._btf.sections()[name].number
+            return variables[0].type if len(variables) == 1 else None
         return self._pointed(name, "value")
 
     def structure(self, name: str) -> int:
