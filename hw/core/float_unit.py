@@ -94,9 +94,9 @@ class FloatUnit(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         enable = Signal()
-        adder = FloatAdder()
+        adder = FloatAdder(formats=(_FP32, _FP16))
         m.submodules.adder = EnableInserter(enable)(adder)
-        m.submodules.rounder = rounder = FloatRounder()
+        m.submodules.rounder = rounder = FloatRounder(formats=(_FP32, _FP16))
         m.submodules.divider = self._divider = FloatDivider()
         self._simple(m)
         first, second = Signal(_Stage), Signal(_Stage)

@@ -1,35 +1,73 @@
 """Rounding of binary floating-point numbers in every mode, with exception flags."""
 
+from collections.abc import Iterable
+
 from amaranth import Cat, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from fanweave.golden.errors import InputError
 from fanweave.golden.isa.formats import ElementFormat, FormatLayout
 from fanweave.golden.isa.riscv_csr import Flag, RoundingMode
 
-__all__ = ["HALF_BOX", "FloatRounder", "Unrounded", "rounds_up"]
-
-#: Bits of an unrounded significand: a carry, and the 49 of an aligned sum.
-SUM_BITS = 50
+__all__ = [
+    "HALF_BOX",
+    "TO_ODD",
+    "FloatRounder",
+    "check_targets",
+    "rounds_up",
+    "sum_bits",
+    "unrounded",
+]
 
 #: What stands above an FP16 number in a register.
 HALF_BOX = 0xFFFF0000
 
+#: A mode beyond the architecture's: an inexact result has its lowest bit set.
+TO_ODD = 6
+
 _SINGLE, _HALF = ElementFormat.FP32.layout, ElementFormat.FP16.layout
 
 
-class Unrounded(data.Struct):
-    """``significand * 2**(exponent - SUM_BITS)`` in units of the target's least normal number.
+def check_targets(formats: Iterable[ElementFormat]) -> tuple[ElementFormat, ...]:
+    """Formats of results, FP32 first.
+
+    Raises
+    ------
+    InputError
+        If there is none, or another one than FP32 and FP16.
+    """
+    chosen = set(formats)
+    if not chosen or chosen - {ElementFormat.FP32, ElementFormat.FP16}:
+        names = ", ".join(sorted(item.name for item in chosen)) or "nothing"
+        raise InputError(f"formats is {names}; expected FP32, FP16 or both")
+    return tuple(item for item in (ElementFormat.FP32, ElementFormat.FP16) if item in chosen)
+
+
+def sum_bits(formats: Iterable[ElementFormat]) -> int:
+    """Bits of an unrounded significand: a carry, and those of an aligned sum.
+
+    An aligned sum has the bits of a product of two significands of the widest format, and one.
+    """
+    widest = max(item.layout.fraction_bits for item in formats)
+    return 2 * (widest + 1) + 2
+
+
+def unrounded(bits: int) -> data.StructLayout:
+    """``significand * 2**(exponent - bits)`` in units of the target's least normal number.
 
     A significand without its top bit set has the exponent 0; its lowest bit stands for itself and
     for all that was lost below.
     """
-
-    significand: unsigned(SUM_BITS)
-    exponent: unsigned(10)
-    sign: unsigned(1)
-    nan: unsigned(1)
-    infinity: unsigned(1)
+    return data.StructLayout(
+        {
+            "significand": unsigned(bits),
+            "exponent": unsigned(10),
+            "sign": unsigned(1),
+            "nan": unsigned(1),
+            "infinity": unsigned(1),
+        }
+    )
 
 
 class FloatRounder(wiring.Component):
@@ -38,96 +76,117 @@ class FloatRounder(wiring.Component):
     A number is tiny, for the underflow flag, if it would be below the least normal number after
     rounding with an unbounded exponent.
 
+    Parameters
+    ----------
+    formats : iterable of ElementFormat
+        FP32, FP16 or both.
+    to_odd : bool
+        Whether the mode `TO_ODD` is built.
+
     Members
     -------
-    number : In of `Unrounded`
+    number : In of `unrounded`
+        Of as many bits as `sum_bits` says.
     half : In(1)
-        Round to FP16 and box the result.
+        Round to FP16 and box the result. Without effect if there is one format.
     mode : In(3)
         `RoundingMode`, not dynamic.
-    bits : Out(32)
+    bits : Out(32), Out(16) if there is no FP32
         A NaN is the canonical one.
     flags : Out(5)
         `Flag`: inexact, underflow and overflow.
+
+    Raises
+    ------
+    InputError
+        If the formats are others.
     """
 
-    number: In(Unrounded)
-    half: In(1)
-    mode: In(3)
-    bits: Out(32)
-    flags: Out(5)
+    def __init__(self, *, formats: Iterable[ElementFormat], to_odd: bool = False) -> None:
+        self.formats = check_targets(formats)
+        self.to_odd = to_odd
+        super().__init__(
+            {
+                "number": In(unrounded(sum_bits(self.formats))),
+                "half": In(1),
+                "mode": In(3),
+                "bits": Out(self.formats[0].bits),
+                "flags": Out(5),
+            }
+        )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        number, half = self.number, self.half
-        single_parts = _cut(number.significand, _SINGLE.fraction_bits + 1)
-        half_parts = _cut(number.significand, _HALF.fraction_bits + 1)
-        kept, guard, sticky, normal_after = (
-            Signal(_SINGLE.fraction_bits + 1, name="kept"),
-            Signal(name="guard"),
-            Signal(name="sticky"),
-            Signal(name="normal_after"),
-        )
-        for signal, at_half, at_single in zip(
-            (kept, guard, sticky), half_parts, single_parts, strict=True
-        ):
-            m.d.comb += signal.eq(Mux(half, at_half, at_single))
-        # A subnormal that an unbounded exponent would round up to the least normal number.
-        for layout, chosen in ((_HALF, half), (_SINGLE, ~half)):
-            shifted = Cat(Const(0, 1), number.significand[: SUM_BITS - 1])
-            ones, low_guard, low_sticky = _cut(shifted, layout.fraction_bits + 1)
-            up = rounds_up(self.mode, number.sign, Const(1), low_guard, low_sticky)
-            with m.If(chosen):
-                m.d.comb += normal_after.eq(ones.all() & up)
-
-        inexact, up, overflow = Signal(), Signal(), Signal()
-        packed = Signal(34)
+        number = self.number
+        layouts = [item.layout for item in self.formats]
+        kept = Signal(layouts[0].fraction_bits + 1)
+        guard, sticky, normal_after = Signal(), Signal(), Signal()
+        at = Signal(10 + layouts[0].fraction_bits)
+        infinity, nan = Signal(layouts[0].bits - 1), Signal(layouts[0].bits - 1)
         exponent = Mux(number.significand[-1], number.exponent, 0)
-        at = Mux(half, exponent << _HALF.fraction_bits, exponent << _SINGLE.fraction_bits)
-        infinity = Mux(half, _infinity(_HALF), _infinity(_SINGLE))
-        to_largest = Signal()
+        for layout, chosen in self._choices():
+            # A subnormal that an unbounded exponent would round up to the least normal number.
+            shifted = Cat(Const(0, 1), number.significand[:-1])
+            parts = _cut(number.significand, layout.fraction_bits + 1)
+            ones, low_guard, low_sticky = _cut(shifted, layout.fraction_bits + 1)
+            up = self._up(Const(1), low_guard, low_sticky)
+            with m.If(chosen):
+                m.d.comb += [
+                    Cat(guard, sticky).eq(Cat(parts[1], parts[2])),
+                    kept.eq(parts[0]),
+                    normal_after.eq(ones.all() & up),
+                    at.eq(exponent << layout.fraction_bits),
+                    infinity.eq(_infinity(layout)),
+                    nan.eq(layout.canonical_nan),
+                ]
+        inexact, overflow = Signal(), Signal()
+        packed = Signal(len(at) + 1)
         m.d.comb += [
             inexact.eq(guard | sticky),
-            up.eq(rounds_up(self.mode, number.sign, kept[0], guard, sticky)),
-            packed.eq(at + kept + up),
+            packed.eq(at + kept + self._up(kept[0], guard, sticky)),
             overflow.eq(packed >= infinity),
-            to_largest.eq(
-                (self.mode == RoundingMode.RTZ)
-                | ((self.mode == RoundingMode.RDN) & ~number.sign)
-                | ((self.mode == RoundingMode.RUP) & number.sign)
-            ),
         ]
-        magnitude = Signal(31)
-        special = number.nan | number.infinity
-        m.d.comb += magnitude.eq(
-            Mux(
-                number.infinity,
-                infinity,
-                Mux(overflow, infinity - to_largest, packed),
-            )
-        )
-        tiny = ~number.significand[-1] & ~normal_after
-        m.d.comb += [
-            self.bits.eq(
-                Mux(
-                    half,
-                    Cat(magnitude[:15], number.sign, Const(0xFFFF, 16)),
-                    Cat(magnitude, number.sign),
+        magnitude = Signal(layouts[0].bits - 1)
+        m.d.comb += magnitude.eq(Mux(overflow, infinity - self._to_largest(), packed))
+        with m.If(number.infinity):
+            m.d.comb += magnitude.eq(infinity)
+        with m.If(number.nan):
+            m.d.comb += magnitude.eq(nan)
+        for layout, chosen in self._choices():
+            with m.If(chosen):
+                above = len(self.bits) - layout.bits
+                box = Const((1 << above) - 1, above)
+                m.d.comb += self.bits.eq(
+                    Cat(magnitude[: layout.bits - 1], number.sign & ~number.nan, box)
                 )
-            ),
-            self.flags.eq(
+        tiny = ~number.significand[-1] & ~normal_after
+        with m.If(~number.nan & ~number.infinity):
+            m.d.comb += self.flags.eq(
                 Mux(overflow, Flag.OF | Flag.NX, 0)
                 | Mux(inexact, Flag.NX, 0)
                 | Mux(inexact & tiny, Flag.UF, 0)
-            ),
-        ]
-        with m.If(special):
-            m.d.comb += self.flags.eq(0)
-        with m.If(number.nan):
-            m.d.comb += self.bits.eq(
-                Mux(half, HALF_BOX | _HALF.canonical_nan, _SINGLE.canonical_nan)
             )
         return m
+
+    def _choices(self) -> list[tuple[FormatLayout, Value]]:
+        """Layouts, and when each is asked for."""
+        if len(self.formats) == 1:
+            return [(self.formats[0].layout, Const(1))]
+        return [(_SINGLE, ~self.half), (_HALF, self.half)]
+
+    def _up(self, odd: Value, guard: Value, sticky: Value) -> Value:
+        up = rounds_up(self.mode, self.number.sign, odd, guard, sticky)
+        return up | ((self.mode == TO_ODD) & (guard | sticky) & ~odd) if self.to_odd else up
+
+    def _to_largest(self) -> Value:
+        """Whether what overflows becomes the largest number."""
+        mode, sign = self.mode, self.number.sign
+        toward_zero = mode == RoundingMode.RTZ
+        if self.to_odd:
+            toward_zero |= mode == TO_ODD
+        return (
+            toward_zero | ((mode == RoundingMode.RDN) & ~sign) | ((mode == RoundingMode.RUP) & sign)
+        )
 
 
 def rounds_up(mode: Value, sign: Value, odd: Value, guard: Value, sticky: Value) -> Value:
