@@ -23,6 +23,7 @@ PROGRAMS = [
     "docs/cluster/kernels.md",
     "docs/ebpf/machine.md",
     "docs/ebpf/maps.md",
+    "docs/fabric/graph.md",
     "docs/tutorial.md",
     "docs/ventaglio/programmers-guide.md",
 ]
