@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from fanweave.golden.errors import InputError
 from fanweave.golden.isa.formats import ElementFormat
+from fanweave.golden.presets import find_preset
 
 __all__ = ["PRESETS", "VentaglioConfig", "preset"]
 
@@ -148,9 +149,4 @@ def preset(name: str) -> VentaglioConfig:
     InputError
         If there is no such preset; the message lists those that exist.
     """
-    if name not in PRESETS:
-        raise InputError(
-            f"unknown preset '{name}'; choose one of {', '.join(sorted(PRESETS))} "
-            "(fanweave verilog --list describes them)"
-        )
-    return PRESETS[name]
+    return find_preset("ventaglio", name, PRESETS)

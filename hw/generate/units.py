@@ -20,6 +20,7 @@ from fanweave.golden.isa.ebpf_maps import RingQuery
 from fanweave.golden.isa.formats import ElementFormat
 from fanweave.golden.isa.registers import Field, Register
 from fanweave.golden.isa.riscv_csr import Cause
+from fanweave.golden.presets import find_preset
 from fanweave.golden.ventaglio import config as ventaglio_config
 from fanweave.hw.core import config as core_config
 
@@ -117,12 +118,7 @@ class Unit:
         InputError
             If there is none of this name.
         """
-        if name not in self.presets:
-            raise InputError(
-                f"unknown preset {name!r} of unit {self.name}; choose one of "
-                f"{', '.join(sorted(self.presets))} (fanweave verilog --list describes them)"
-            )
-        return self.presets[name]
+        return find_preset(self.name, name, self.presets)
 
 
 def _plain_ventaglio(config: ventaglio_config.VentaglioConfig) -> Any:

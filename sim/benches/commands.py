@@ -6,21 +6,11 @@ from typing import Literal
 import click
 
 from fanweave.golden.ventaglio.config import preset
+from fanweave.sim.benches.cxl.commands import switch
 from fanweave.sim.report.files import check_output
+from fanweave.sim.waves.window import WindowOption
 
 __all__ = ["sim"]
-
-
-class WavesOption(click.ParamType):
-    """``FROM:TO`` in cycles."""
-
-    name = "FROM:TO"
-
-    def convert(self, value: object, param: object, ctx: object) -> tuple[int, int | None]:
-        """Parse the window; a bare option means the first cycles."""
-        from fanweave.sim.waves.commands import parse_window
-
-        return value if isinstance(value, tuple) else parse_window(str(value))
 
 
 @click.group()
@@ -71,7 +61,7 @@ def sim() -> None:
 @click.option("--seed", type=int, default=1, show_default=True, help="Seed of the stalls.")
 @click.option(
     "--waves",
-    type=WavesOption(),
+    type=WindowOption(),
     is_flag=False,
     flag_value="0:2000",
     help="Dump these cycles of the first projection to a VCD (2000 if none are given).",
@@ -115,3 +105,6 @@ def ventaglio(
         waves=waves,
         json_file=json_file,
     )
+
+
+sim.add_command(switch)

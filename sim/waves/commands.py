@@ -1,7 +1,6 @@
 """``fanweave waves``: says what a dump holds, how to open it, and draws a part of it."""
 
 import fnmatch
-import re
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -13,8 +12,9 @@ from fanweave.sim.report.files import check_output, write_text
 from fanweave.sim.runner.toolchain import build_root
 from fanweave.sim.waves.svg import Timebase, draw_svg
 from fanweave.sim.waves.vcd_reader import Header, Signal, read_header, read_waveform, rising_edges
+from fanweave.sim.waves.window import parse_window
 
-__all__ = ["newest_dump", "parse_window", "waves"]
+__all__ = ["newest_dump", "waves"]
 
 _DRAWN_CYCLES = 40
 _DRAWN_SIGNALS = 24
@@ -66,24 +66,6 @@ def newest_dump(root: Path) -> Path:
     if not dumps:
         raise InputError(f"no waveform (*.vcd) in {root}; make one with: make sim WAVES=1")
     return dumps[-1]
-
-
-def parse_window(text: str) -> tuple[int, int | None]:
-    """Return first and last cycle of ``FROM:TO``, ``FROM:`` or ``:TO``.
-
-    Raises
-    ------
-    InputError
-        If the text is of another form, or the window is empty.
-    """
-    match = re.fullmatch(r"(\d*):(\d*)", text)
-    if match is None:
-        raise InputError(f"window {text!r} must be FROM:TO in cycles, such as 100:140")
-    start = int(match[1] or 0)
-    stop = int(match[2]) if match[2] else None
-    if stop is not None and stop <= start:
-        raise InputError(f"window {text!r} is empty: FROM must be less than TO")
-    return start, stop
 
 
 def _list_scopes(path: Path, header: Header) -> None:

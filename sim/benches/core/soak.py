@@ -4,8 +4,8 @@ import random
 
 import numpy as np
 
-from fanweave.golden.errors import InputError
 from fanweave.golden.isa.cluster import RESET_ADDRESS, RegionName
+from fanweave.golden.presets import find_preset
 from fanweave.golden.riscv.hart import Hart
 from fanweave.hw.core.config import PRESETS, ScalarConfig
 from fanweave.sim.benches.core.checker import Checker, DifferenceError
@@ -92,10 +92,7 @@ def play(seed: int, config: str | None = None) -> str:
         If there is no such preset.
     """
     name = config or "default"
-    if name not in PRESETS:
-        raise InputError(
-            f"unknown preset {name!r} of unit core; choose one of {', '.join(sorted(PRESETS))}"
-        )
+    chosen = find_preset("core", name, PRESETS)
     generator = random.Random(seed)
     instructions = traps = cycles = 0
     for _ in range(_PROGRAMS):
@@ -104,7 +101,7 @@ def play(seed: int, config: str | None = None) -> str:
             program,
             seed=generator.getrandbits(31),
             pause=generator.choice((0.0, 0.1, 0.4)),
-            config=PRESETS[name],
+            config=chosen,
         )
         instructions += checker.instructions
         traps += checker.traps

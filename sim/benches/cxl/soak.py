@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterator
 
 from fanweave.golden.cxl.config import PRESETS, SwitchConfig
-from fanweave.golden.errors import InputError
+from fanweave.golden.presets import find_preset
 from fanweave.sim.benches.cxl.checker import DifferenceError, TrafficChecker
 from fanweave.sim.benches.cxl.records import Record
 from fanweave.sim.benches.cxl.traffic import RandomTraffic
@@ -51,11 +51,7 @@ def play(seed: int, config: str | None = None) -> str:
         If there is no such preset.
     """
     name = config or "default"
-    if name not in PRESETS:
-        raise InputError(
-            f"unknown preset {name!r} of unit switch; choose one of {', '.join(sorted(PRESETS))}"
-        )
-    switch = PRESETS[name]
+    switch = find_preset("switch", name, PRESETS)
     generator = random.Random(seed)
     fault = generator.choice(("none", "faulty", "silent"))
     every = frozenset(range(switch.upstream, switch.ports))

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 from fanweave.golden.ebpf.config import PRESETS, EbpfConfig
 from fanweave.golden.ebpf.machine import Machine
 from fanweave.golden.ebpf.program import Program
-from fanweave.golden.errors import FaultError, InputError
+from fanweave.golden.errors import FaultError
 from fanweave.golden.isa.ebpf_machine import FaultCause
+from fanweave.golden.presets import find_preset
 from fanweave.sim.benches.ebpf.random_programs import random_program
 
 __all__ = ["Batch", "Decided", "check", "play", "run_events"]
@@ -172,17 +173,14 @@ def play(seed: int, config: str | None = None) -> str:
         If there is no such preset.
     """
     name = config or "tiny"
-    if name not in PRESETS:
-        raise InputError(
-            f"unknown preset {name!r} of unit ebpf; choose one of {', '.join(sorted(PRESETS))}"
-        )
+    chosen = find_preset("ebpf", name, PRESETS)
     generator = random.Random(seed)
     batches = []
     for _ in range(_PROGRAMS):
         sizes = generator.choices([0, 1, 8, 31, 32], k=6)
         program = random_program(generator.getrandbits(48))
         batches.append((program, [generator.randbytes(size) for size in sizes]))
-    used = replace(PRESETS[name], returns_context=True)
+    used = replace(chosen, returns_context=True)
     causes = check(batches, config=used, gaps=generator)
     ended = ", ".join(sorted(cause.name for cause in causes))
     return f"{name}: {_PROGRAMS} programs on 6 contexts each; events ended with {ended}"

@@ -5,7 +5,8 @@ from click.testing import CliRunner
 
 from fanweave.golden.errors import InputError
 from fanweave.sim.waves import commands
-from fanweave.sim.waves.commands import newest_dump, parse_window
+from fanweave.sim.waves.commands import newest_dump
+from fanweave.sim.waves.window import parse_window
 
 
 def call(*arguments):

@@ -76,7 +76,7 @@ def test_junit_names_each_case(capsys, tmp_path, small_trace, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--config", "huge"], "unknown preset 'huge'; choose one of"),
+        (["--config", "huge"], "unknown preset 'huge' of unit ventaglio; choose one of"),
         (["--trace", "no-such-trace"], "no-such-trace"),
         (["--config", "tiny", "--only", "lm_head"], "no projection's name contains 'lm_head'"),
         (["--waves", "30:10"], "30:10"),

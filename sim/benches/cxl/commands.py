@@ -1,0 +1,154 @@
+"""``fanweave sim switch``: random traffic through the switch, held against the model."""
+
+import shutil
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from fanweave.golden.errors import FaultError
+from fanweave.sim.benches.cxl.latencies import Flow
+from fanweave.sim.report.files import check_output, write_json
+from fanweave.sim.waves.window import WindowOption
+
+__all__ = ["switch"]
+
+_TIMEOUT, _PATIENCE = 2000, 200_000
+
+
+@click.command()
+@click.option(
+    "--config",
+    "config_name",
+    default="default",
+    show_default=True,
+    metavar="PRESET",
+    help="Configuration of the switch.",
+)
+@click.option(
+    "--requests",
+    type=click.IntRange(min=1),
+    default=10_000,
+    show_default=True,
+    help="Requests of each host.",
+)
+@click.option(
+    "--gap",
+    type=click.FloatRange(min=0, min_open=True),
+    default=2.0,
+    show_default=True,
+    help="Mean cycles between two requests of a host.",
+)
+@click.option(
+    "--stall",
+    type=click.IntRange(0, 255),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="Hold every link back with chance N/256 a cycle.",
+)
+@click.option(
+    "--snoops",
+    type=click.IntRange(0, 4096),
+    default=0,
+    show_default=True,
+    help="Back-invalidations of each device.",
+)
+@click.option("--seed", type=int, default=1, show_default=True, help="Of the traffic.")
+@click.option(
+    "--waves",
+    type=WindowOption(),
+    is_flag=False,
+    flag_value="200:1200",
+    help="Dump these cycles to a VCD (200 to 1200 if none are given), with messages as text.",
+)
+@click.option("--json", "json_file", metavar="FILE", help="Write the result here as well.")
+def switch(
+    config_name: str,
+    requests: int,
+    gap: float,
+    stall: int,
+    snoops: int,
+    seed: int,
+    waves: tuple[int, int | None] | None,
+    json_file: str | None,
+) -> None:
+    """Run random traffic of all hosts through the switch, to all devices.
+
+    Every message that the switch takes and gives is held against the golden model. A row of the
+    table is one kind of request of a host; cycles count from when the switch takes it to its last
+    answer, with the 1 to 10 of the device.
+
+    \b
+    Example:
+      fanweave sim switch --config tiny --stall 40 --waves
+    """
+    # Only now: the simulation is slow to import.
+    from fanweave.golden.cxl.config import PRESETS
+    from fanweave.golden.presets import find_preset
+    from fanweave.sim.benches.cxl.latencies import Latencies
+    from fanweave.sim.benches.cxl.message_texts import show_messages
+    from fanweave.sim.benches.cxl.soak import check
+    from fanweave.sim.benches.cxl.traffic import RandomTraffic
+    from fanweave.sim.benches.cxl.verilated import Devices, Traffic
+    from fanweave.sim.runner.toolchain import build_root
+
+    check_output(json_file)
+    config = find_preset("switch", config_name, PRESETS)
+    traffic = RandomTraffic(config, seed=seed, requests=requests, gap=gap, snoops=snoops)
+    devices = Devices(stall=stall / 256)
+    limit = traffic.end + 100 * requests + _PATIENCE
+    first, last = waves or (0, 0)
+    latencies = Latencies()
+    dump = Path(build_root()) / "sim" / "switch" / "waves" / "window.vcd"
+    with Traffic(config, waves=waves is not None) as simulation:
+        records = simulation.play(
+            traffic.plan(timeout=_TIMEOUT),
+            limit=limit,
+            seed=seed,
+            devices=devices,
+            window=(first, limit if last is None else last),
+        )
+        try:
+            checker = check(config, latencies.through(records), devices)
+        finally:
+            if waves is not None:
+                if not simulation.dump.exists():
+                    raise FaultError(f"cycle {first} was not reached: nothing is dumped")
+                dump.parent.mkdir(parents=True, exist_ok=True)
+                shutil.move(simulation.dump, dump)
+                show_messages(dump, config)
+                click.echo(f"waves: gtkwave {dump.with_suffix('.gtkw')}", err=True)
+    flows = latencies.flows()
+    _show(config_name, flows, dict(checker.count))
+    if json_file is not None:
+        document = {
+            "config": config_name,
+            "seed": seed,
+            "messages": dict(checker.count),
+            "flows": [asdict(flow) for flow in flows],
+        }
+        write_json(json_file, document)
+
+
+def _show(config_name: str, flows: list[Flow], count: dict[str, int]) -> None:
+    from fanweave.sim.report.table import Column, format_number, print_table
+
+    print_table(
+        [
+            Column(heading="host"),
+            Column(heading="opcode", numeric=False),
+            *(Column(heading=heading) for heading in ("requests", "mean", "p99", "most")),
+        ],
+        [
+            (
+                str(flow.host),
+                flow.opcode,
+                *(format_number(n) for n in (flow.requests, flow.mean, flow.p99, flow.most)),
+            )
+            for flow in flows
+        ],
+        title=f"cycles of requests through the switch {config_name}",
+    )
+    told = ", ".join(f"{number:,} {what}" for what, number in sorted(count.items()))
+    click.echo(f"as the model says: {told}")
