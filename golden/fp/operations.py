@@ -16,7 +16,13 @@ import numpy as np
 
 from fanweave.golden.isa.formats import ElementFormat
 
-__all__ = ["Operation", "compute", "compute_array"]
+__all__ = [
+    "RECIPROCAL_ROOT_TABLE",
+    "RECIPROCAL_TABLE",
+    "Operation",
+    "compute",
+    "compute_array",
+]
 
 
 class Operation(enum.IntEnum):
@@ -51,9 +57,9 @@ _ROD = 6
 
 # Estimates: the reciprocal (root) of the middle of each interval, rounded to 8 bits.
 _MIDDLE = 1 + (np.arange(128) + 0.5) / 128
-_RECIPROCAL = np.rint(256 / _MIDDLE).astype(np.int64) - 128
+RECIPROCAL_TABLE = np.rint(256 / _MIDDLE).astype(np.int64) - 128
 _HALF = 1 + (np.arange(64) + 0.5) / 64
-_ROOT = (
+RECIPROCAL_ROOT_TABLE = (
     np.rint(256 / np.sqrt(np.concatenate([2 * _HALF, _HALF]))).astype(np.int64) - 128
 )  # even exponents (of a number in [2, 4)) first
 
@@ -402,7 +408,7 @@ def _reciprocal_root_7(a, kind):
     exponent, fraction = _normal(magnitude, kind)
     bias = (np.int64(1) << (_exponent_bits(kind) - 1)) - 1
     index = (exponent & 1) << 6 | fraction >> (fb - 6)
-    return (3 * bias - 1 - exponent) // 2 << fb | _ROOT[index] << (fb - 7), 0
+    return (3 * bias - 1 - exponent) // 2 << fb | RECIPROCAL_ROOT_TABLE[index] << (fb - 7), 0
 
 
 @numba.njit(cache=True)
@@ -422,7 +428,7 @@ def _reciprocal_7(a, kind, mode):
         down = mode == _RTZ or (mode == _RDN and sign == 0) or (mode == _RUP and sign != 0)
         return sign | (_infinity(kind) - (1 if down else 0)), _NX | _OF
     out = 2 * bias - 1 - exponent
-    result = _RECIPROCAL[fraction >> (fb - 7)] << (fb - 7)
+    result = RECIPROCAL_TABLE[fraction >> (fb - 7)] << (fb - 7)
     if out <= 0:  # subnormal
         result = (result | np.int64(1) << fb) >> (1 - out)
         out = np.int64(0)

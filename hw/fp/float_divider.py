@@ -4,20 +4,27 @@ from amaranth import Cat, Const, Module, Mux, Signal, Value, signed, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from fanweave.golden.isa.formats import ElementFormat
 from fanweave.golden.isa.riscv_csr import Flag
 from fanweave.hw.fp.product import EXPONENT_BIAS, SIGNIFICAND_BITS, ZERO_EXPONENT, Product
 
 __all__ = ["FloatDivider", "FloatDivision", "FloatQuotient"]
 
-#: Bits of a quotient, of which the first may be zero, and of a root.
-_QUOTIENT_BITS, _ROOT_BITS = 27, 26
+#: Bits of a quotient, of which the first may be zero, and of a root; of either in FP16.
+_QUOTIENT_BITS, _ROOT_BITS, _HALF_BITS = 27, 26, 14
+#: From the bias of FP16 to that of FP32.
+_HALF_BIAS = ElementFormat.FP32.layout.bias - ElementFormat.FP16.layout.bias
 
 
 class FloatDivision(data.Struct):
-    """a / b, or with ``root`` the square root of a; FP32. ``mode`` and ``register`` come back."""
+    """a / b, or with ``root`` the square root of a; FP32, or FP16 with ``half``.
+
+    ``mode`` and ``register`` come back.
+    """
 
     a: unsigned(32)
     b: unsigned(32)
+    half: unsigned(1)
     root: unsigned(1)
     mode: unsigned(3)
     register: unsigned(5)
@@ -33,7 +40,7 @@ class FloatQuotient(data.Struct):
 
 
 class FloatDivider(wiring.Component):
-    """One number at a time: about 30 cycles, one more for each leading zero of a subnormal.
+    """One number at a time: about 30 cycles, 17 in FP16, one more for each zero before a subnormal.
 
     Restoring division and the digit-by-digit square root share the registers. NaNs, infinities
     and zeros are ready in the second cycle.
@@ -53,7 +60,7 @@ class FloatDivider(wiring.Component):
         a, b = Signal(_ROOT_BITS), Signal(24)
         a_exponent, b_exponent = Signal(signed(10)), Signal(signed(10))
         rest, result = Signal(_ROOT_BITS + 3), Signal(_QUOTIENT_BITS)
-        root, steps = Signal(), Signal(range(_QUOTIENT_BITS + 1))
+        root, half, steps = Signal(), Signal(), Signal(range(_QUOTIENT_BITS + 1))
         # All of the result but its significand.
         self._found = found = Signal(FloatQuotient)
         number = found.number
@@ -62,7 +69,7 @@ class FloatDivider(wiring.Component):
                 m.d.comb += self.i.ready.eq(1)
                 with m.If(self.i.valid):
                     self._start(m, a, b, a_exponent, b_exponent)
-                    m.d.sync += root.eq(self.i.payload.root)
+                    m.d.sync += [root.eq(self.i.payload.root), half.eq(self.i.payload.half)]
                     m.next = "NORMALISE"
             with m.State("NORMALISE"):
                 even = ~a_exponent[0]
@@ -79,7 +86,7 @@ class FloatDivider(wiring.Component):
                         rest.eq(Mux(root, 0, a)),
                         a.eq(Mux(even, a << 2, a << 1)),
                         result.eq(0),
-                        steps.eq(Mux(root, _ROOT_BITS, _QUOTIENT_BITS)),
+                        steps.eq(Mux(half, _HALF_BITS, Mux(root, _ROOT_BITS, _QUOTIENT_BITS))),
                         number.exponent.eq(
                             Mux(root, halved, a_exponent - b_exponent + EXPONENT_BIAS)
                         ),
@@ -94,13 +101,15 @@ class FloatDivider(wiring.Component):
                 m.d.comb += self.o.valid.eq(1)
                 with m.If(self.o.ready):
                     m.next = "IDLE"
-        quotient = Cat(Const(0, SIGNIFICAND_BITS - _QUOTIENT_BITS), result)
-        from_root = Cat(Const(0, SIGNIFICAND_BITS - _ROOT_BITS), result[:_ROOT_BITS])
+        quotient, from_root, from_half = (
+            Cat(Const(0, SIGNIFICAND_BITS - bits), result[:bits])
+            for bits in (_QUOTIENT_BITS, _ROOT_BITS, _HALF_BITS)
+        )
         special = number.nan | number.infinity | number.zero
         m.d.comb += self.o.payload.eq(found)
         with m.If(~special):
             m.d.comb += self.o.payload.number.significand.eq(
-                Mux(root, from_root, quotient) | rest.any()
+                Mux(half, from_half, Mux(root, from_root, quotient)) | rest.any()
             )
         return m
 
@@ -110,9 +119,9 @@ class FloatDivider(wiring.Component):
         """Take the operands, and find the results that need no digits."""
         given, out = self.i.payload, self._found
         number = out.number
-        x, y = _Operand(given.a), _Operand(given.b)
-        sign = given.a[31] ^ (given.b[31] & ~given.root)
-        root_nan = given.a[31] & ~x.zero
+        x, y = _Operand(given.a, given.half), _Operand(given.b, given.half)
+        sign = x.sign ^ (y.sign & ~given.root)
+        root_nan = x.sign & ~x.zero
         quotient_nan = (x.infinite & y.infinite) | (x.zero & y.zero)
         invalid = Mux(given.root, root_nan, quotient_nan) & ~x.nan & ~(y.nan & ~given.root)
         by_zero = y.zero & ~given.root & ~x.zero & ~x.infinite & ~x.nan
@@ -155,14 +164,17 @@ class FloatDivider(wiring.Component):
 
 
 class _Operand:
-    """What the bits of an FP32 number say; a subnormal has the exponent of the least normal."""
+    """What the bits of a number say; a subnormal has the exponent of the least normal one."""
 
-    def __init__(self, bits: Value) -> None:
-        exponent, fraction = bits[23:31], bits[:23]
-        normal, special = exponent.any(), exponent.all()
-        self.zero = ~bits[:31].any()
+    def __init__(self, bits: Value, half: Value) -> None:
+        exponent = Mux(half, bits[10:15], bits[23:31])
+        fraction = Mux(half, Cat(Const(0, 13), bits[:10]), bits[:23])
+        normal = exponent.any()
+        special = Mux(half, bits[10:15].all(), bits[23:31].all())
+        self.sign = Mux(half, bits[15], bits[31])
+        self.zero = ~normal & ~fraction.any()
         self.infinite = special & ~fraction.any()
         self.nan = special & fraction.any()
         self.signaling = self.nan & ~fraction[22]
         self.significand = Cat(fraction, normal)
-        self.exponent = Cat(exponent[0] | ~normal, exponent[1:])
+        self.exponent = Cat(exponent[0] | ~normal, exponent[1:]) + Mux(half, _HALF_BIAS, 0)
