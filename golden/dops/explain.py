@@ -1,9 +1,10 @@
 """Why an operator is where it is: what each device offered when it was placed."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import cast
 
-from fanweave.golden.dops.costs.tables import FOREVER
+from fanweave.golden.dops.costs.tables import FOREVER, StepCosts
 from fanweave.golden.dops.flat import FlatGraph
 from fanweave.golden.dops.graph import KV_WRITERS
 from fanweave.golden.dops.kernel.schedulers import CompiledBifocal, compiled_twin
@@ -13,6 +14,7 @@ from fanweave.golden.dops.plan import Plan
 from fanweave.golden.dops.platforms import Platform
 from fanweave.golden.dops.schedulers.base import Machine, Pass, Scheduler
 from fanweave.golden.dops.schedulers.bifocal import Bifocal
+from fanweave.golden.dops.schedulers.rolling import RollingHorizon
 from fanweave.golden.dops.simulate import run
 from fanweave.golden.dops.tables import nearest
 from fanweave.golden.errors import InputError
@@ -110,13 +112,30 @@ class _Tap:
         self._machine, self._work = machine, work
         self._operator, self._scheduler = operator, scheduler
         self._placed = 0
+        # A search commits many plans on trial; the last one is what it repeats.
+        self._decides = not isinstance(scheduler, RollingHorizon)
+
+    def replay(self, plan: Plan) -> None:
+        """Commit a plan that is decided."""
+        self._decides, self._placed = True, 0
+        for operator in plan.order:
+            self.commit(operator, plan.devices[operator])
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._machine, name)
 
+    @property
+    def costs(self) -> StepCosts:
+        """Those of the machine, which a scheduler may change while it plans."""
+        return self._machine.costs
+
+    @costs.setter
+    def costs(self, costs: StepCosts) -> None:
+        self._machine.costs = costs
+
     def commit(self, operator: int, device: int) -> tuple[int, int]:
         """Commit, or end the run with the explanation."""
-        if operator != self._operator:
+        if operator != self._operator or not self._decides:
             self._placed += 1
             return self._machine.commit(operator, device)
         flat, platform = self._machine.flat, self._machine.platform
@@ -196,6 +215,10 @@ class _Explaining(Scheduler):
         raise AssertionError("every operator is placed")
 
 
+def _own(scheduler: Scheduler) -> tuple[Scheduler | None, Scheduler]:
+    return compiled_twin(scheduler), scheduler
+
+
 def explain(
     case: Problem,
     scheduler: Scheduler,
@@ -203,6 +226,8 @@ def explain(
     *,
     token: int | None = None,
     layouts: list[int] | None = None,
+    twins: Callable[[Scheduler], tuple[Scheduler | None, Scheduler]] | None = None,
+    in_order: bool = False,
 ) -> Explanation:
     """Run up to the moment in which an operator is placed, and look at all devices.
 
@@ -217,6 +242,11 @@ def explain(
         not given.
     layouts : list of int, optional
         `Layout` of each weight; linear if not given.
+    twins : callable, optional
+        Gives the compiled scheduler, or None, and the plain one that stand for a scheduler; its
+        own if not given.
+    in_order : bool
+        As of `fanweave.golden.dops.place.execute`.
 
     Raises
     ------
@@ -238,8 +268,9 @@ def explain(
         refresh = case.record.refresh
         if token > 1:
             token = token // refresh * refresh if refresh else 1
-    fast = None if case.platform.topology == "star" else compiled_twin(scheduler)
-    plain = scheduler
+    fast, plain = (twins or _own)(scheduler)
+    if case.platform.topology == "star":
+        fast = None
     if isinstance(scheduler, Bifocal):
         plain = _ScoredBifocal(scheduler.parameters, seed=scheduler.seed)
     layouts = layouts or [int(Layout.LINEAR)] * len(case.flat.graph.weights)
@@ -250,8 +281,9 @@ def explain(
             _Explaining(fast or plain, plain, names.index(operator), phase, token or 0),
             case.workload,
             refresh=case.record.refresh,
-            spill=spills_everything(case.platform),
+            spill=not in_order and spills_everything(case.platform),
             watch=lambda work, log, plan: None,
+            in_order=in_order,
         )
     except _DecidedError as decided:
         return decided.explanation

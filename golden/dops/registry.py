@@ -20,7 +20,7 @@ from fanweave.golden.dops.schedulers.lists import Cpop, Heft, Peft
 from fanweave.golden.dops.schedulers.rolling import RollingHorizon
 from fanweave.golden.dops.schedulers.static import STATIC, Static
 from fanweave.golden.dops.simulate import Workload
-from fanweave.golden.dops.sound import place_sound
+from fanweave.golden.dops.sound import explain_sound, place_sound
 from fanweave.golden.dops.sound_problem import sound_problems
 from fanweave.golden.dops.tables import check_keys, nearest
 from fanweave.golden.errors import InputError
@@ -148,13 +148,8 @@ def _imitation(request: Request, observer: Observer | None) -> Schedule:
     )
 
 
-def _sound(request: Request, observer: Observer | None) -> Schedule:
-    if request.layouts != "linear":
-        raise InputError(
-            f"layouts {request.layouts!r}: mode sound knows no costs of conversions; "
-            "use --mode imitation"
-        )
-    cases = sound_problems(
+def _sound_cases(request: Request) -> list[Problem]:
+    return sound_problems(
         request.model,
         request.platform,
         request.workload,
@@ -162,8 +157,19 @@ def _sound(request: Request, observer: Observer | None) -> Schedule:
         elements=request.elements,
         sharding=request.sharding,
     )
+
+
+def _sound(request: Request, observer: Observer | None) -> Schedule:
+    if request.layouts != "linear":
+        raise InputError(
+            f"layouts {request.layouts!r}: mode sound knows no costs of conversions; "
+            "use --mode imitation"
+        )
     return place_sound(
-        cases, lambda: make_scheduler(request), observer=observer, sampled=request.sampled
+        _sound_cases(request),
+        lambda: make_scheduler(request),
+        observer=observer,
+        sampled=request.sampled,
     )[1]
 
 
@@ -187,10 +193,18 @@ def _explain_imitation(request: Request, operator: str, token: int | None) -> Ex
     return explain(case, make_scheduler(request), operator, token=token, layouts=layouts)
 
 
+def _explain_sound(request: Request, operator: str, token: int | None) -> Explanation:
+    case, _ = place_sound(
+        _sound_cases(request), lambda: make_scheduler(request), sampled=request.sampled
+    )
+    return explain_sound(case, make_scheduler(request), operator, token=token)
+
+
 #: Mode -> what explains where an operator is; called with a request, the operator's name, and a
 #: token of decode or None for prefill.
 EXPLAINERS: dict[str, Callable[[Request, str, int | None], Explanation]] = {
-    "imitation": _explain_imitation
+    "imitation": _explain_imitation,
+    "sound": _explain_sound,
 }
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from fanweave.golden.dops.costs.physical import least_time
+from fanweave.golden.dops.explain import Explanation, explain
 from fanweave.golden.dops.invariants import CHECKED
 from fanweave.golden.dops.kernel.schedulers import compiled_twin
 from fanweave.golden.dops.layouts import Layout
@@ -18,7 +19,14 @@ from fanweave.golden.dops.sound_problem import SoundOptions
 from fanweave.golden.dops.work import Step
 from fanweave.golden.errors import FaultError, InputError
 
-__all__ = ["CHECKED_IN_SOUND", "WAIVED_IN_SOUND", "fair", "place_sound", "run_sound"]
+__all__ = [
+    "CHECKED_IN_SOUND",
+    "WAIVED_IN_SOUND",
+    "explain_sound",
+    "fair",
+    "place_sound",
+    "run_sound",
+]
 
 CHECKED_IN_SOUND = (
     *CHECKED,
@@ -188,3 +196,30 @@ def place_sound(
         case, scheduler(), plain=plain, observer=observer, sampled=sampled, options=options
     )
     return case, result
+
+
+def explain_sound(
+    case: Problem, scheduler: Scheduler, operator: str, *, token: int | None = None
+) -> Explanation:
+    """Look at all devices when an operator is placed; the scheduler's stand-in decides.
+
+    Finishes are those that it plans with: a load counts with its share of the coming uses.
+
+    Parameters
+    ----------
+    case : Problem
+        With the home of keys and values that was chosen.
+    scheduler, operator, token
+        As of `fanweave.golden.dops.explain.explain`.
+
+    Raises
+    ------
+    InputError
+        If there is no such operator or token.
+    """
+
+    def twins(chosen: Scheduler) -> tuple[Scheduler | None, Scheduler]:
+        fast, quick = fair(chosen, compiled=True)
+        return (fast if quick else None), fair(chosen, compiled=False)[0]
+
+    return explain(case, scheduler, operator, token=token, twins=twins, in_order=True)
