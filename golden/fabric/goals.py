@@ -74,6 +74,9 @@ SETTINGS: Mapping[GoalKind, Mapping[str, Setting]] = {
         "burst": Setting(
             default=65536, least=64, most=1 << 30, meaning="bytes that a tenant may save up"
         ),
+        "deny_late": Setting(
+            default=0, least=0, most=1, meaning="1: a request is denied if its verdict is late"
+        ),
     },
     _K.PREFETCH_STREAMS: {
         "region_shift": Setting(default=16, least=7, most=40, meaning="regions of 2^n bytes"),

@@ -1,11 +1,10 @@
-"""Draws a movement graph as SVG: devices left, islands in the middle, memories right."""
+"""Draws a movement graph as SVG: devices, DPUs, islands and memories from left to right."""
 
 import html
 from collections.abc import Sequence
 
 from fanweave.golden.fabric.check import deadlines
 from fanweave.golden.fabric.graph import (
-    HOSTS,
     Direction,
     Graph,
     Movement,
@@ -21,7 +20,7 @@ __all__ = ["draw"]
 _COLOURS = {Phase.OTHER: "#777777", Phase.ATTENTION: "#d55e00", Phase.FFN: "#0072b2"}
 _FILLS = {PlaceKind.ISLAND: "#fff3d6", PlaceKind.MEMORY: "#e4f1e8"}
 _BOX_W, _BOX_H = 150, 44
-_COLUMNS = (110, 450, 790)
+_COLUMNS = (100, 330, 560, 800)
 _ROW, _TOP, _WIDTH = 90, 70, 900
 _LINE = 17
 _STYLE = (
@@ -64,8 +63,8 @@ def _markers() -> str:
 
 
 def _positions(graph: Graph) -> dict[str, _Point]:
-    """Centres of all places, in three columns of the same height."""
-    columns: list[list[Place]] = [[], [], []]
+    """Centres of all places, in columns of the same height."""
+    columns: list[list[Place]] = [[] for _ in _COLUMNS]
     for place in graph.places.values():
         columns[_column(place.kind)].append(place)
     most = max(len(column) for column in columns)
@@ -78,7 +77,8 @@ def _positions(graph: Graph) -> dict[str, _Point]:
 
 
 def _column(kind: PlaceKind) -> int:
-    return 0 if kind in HOSTS else 1 if kind is PlaceKind.ISLAND else 2
+    order = {PlaceKind.DPU: 1, PlaceKind.ISLAND: 2, PlaceKind.MEMORY: 3}
+    return order.get(kind, 0)
 
 
 def _box(place: Place, at: _Point) -> str:

@@ -4,7 +4,6 @@ from fanweave.golden.fabric.goals import setting
 from fanweave.golden.fabric.graph import GoalKind, Graph, Movement, Phase, Place
 from fanweave.golden.isa.bpftime import ENTRY, RETURN
 from fanweave.sw.fabric.unit import PlannedProgram, Unit
-from fanweave.sw.policies.library import SETTINGS
 from fanweave.sw.policies.named_maps import MapEntries
 
 __all__ = ["plan_gpu"]
@@ -28,7 +27,7 @@ def plan_gpu(graph: Graph, place: Place) -> Unit | None:
     ]
     maps: dict[str, MapEntries] = {}
     if bound:
-        maps[SETTINGS] = {0: {"settings": {"bound_ns": setting(bound, "bound_ns")}}}
+        maps["bounds"] = {phase.number: setting(bound, "bound_ns") for phase in Phase}
     return Unit(
         place=place,
         source=_source(graph, place, programs, steps),

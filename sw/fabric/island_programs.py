@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fanweave.golden.errors import InputError
+from fanweave.golden.fabric.goals import setting
 from fanweave.golden.fabric.graph import MovedObject
 from fanweave.golden.isa.cxl_event import Channel
 from fanweave.golden.isa.cxl_switch import PAGE_BYTES
@@ -87,7 +88,7 @@ def island_programs(plan: IslandPlan) -> tuple[list[PlannedProgram], list[dict[s
             program = _request_program(plan, run, programs)
             first, last = run.objects[0].first, max(item.end for item in run.objects) - PAGE_BYTES
             pages = (first // PAGE_BYTES, last // PAGE_BYTES)
-            rules.append(_rule(program, _REQUEST_CHANNELS, pages))
+            rules.append(_rule(plan, program, _REQUEST_CHANNELS, pages))
     rest = {
         item.name for item in plan.graph.objects.values() if _steps_of(plan, item.name) == others
     }
@@ -99,7 +100,7 @@ def island_programs(plan: IslandPlan) -> tuple[list[PlannedProgram], list[dict[s
             movements=_movements(plan, rest),
         )
         programs[others] = program
-        rules.append(_rule(program, _REQUEST_CHANNELS, (0, _LAST_PAGE)))
+        rules.append(_rule(plan, program, _REQUEST_CHANNELS, (0, _LAST_PAGE)))
     answers = tuple(policy for policy in _ON_ANSWERS if policy in plan.steps)
     made = list(programs.values())
     if answers:
@@ -107,7 +108,7 @@ def island_programs(plan: IslandPlan) -> tuple[list[PlannedProgram], list[dict[s
             name=ANSWERS, section="cxl", steps=answers, movements=_movements(plan, plan.names)
         )
         made.append(program)
-        rules.append(_rule(program, _ANSWER_CHANNELS, (0, _LAST_PAGE)))
+        rules.append(_rule(plan, program, _ANSWER_CHANNELS, (0, _LAST_PAGE)))
     numbers = {program.name: number for number, program in enumerate(made)}
     return made, [{**rule, "number": numbers[rule["program"]]} for rule in rules]
 
@@ -145,7 +146,7 @@ def _movements(plan: IslandPlan, objects: set[str]) -> tuple[str, ...]:
 
 
 def _rule(
-    program: PlannedProgram, channels: Sequence[Channel], pages: tuple[int, int]
+    plan: IslandPlan, program: PlannedProgram, channels: Sequence[Channel], pages: tuple[int, int]
 ) -> dict[str, Any]:
     return {
         "program": program.name,
@@ -155,6 +156,13 @@ def _rule(
         "first_page": pages[0],
         "last_page": pages[1],
         "inline": channels is _REQUEST_CHANNELS and bool(_INLINE & set(program.steps)),
-        "deny": False,
+        "deny": channels is _REQUEST_CHANNELS and _denies_late(plan, program),
         "skip": 0,
     }
+
+
+def _denies_late(plan: IslandPlan, program: PlannedProgram) -> bool:
+    """Whether requests that nobody decided in time are denied."""
+    if "access_control" not in program.steps:
+        return False
+    return bool(setting(plan.steps["access_control"], "deny_late"))

@@ -63,9 +63,7 @@ def _map_types(built: Built) -> dict[str, int]:
     numbers = {made.name: int(made.spec.kind) for made in built.loaded.maps}
     if built.unit.runtime == RUNTIMES[PlaceKind.GPU]:
         device = next(row.number for row in DEVICE_MAPS if row.name == "GPU_ARRAY_MAP")
-        for made in built.loaded.maps:
-            if made.section == ".maps":
-                numbers[made.name] = device
+        numbers = dict.fromkeys(numbers, device)
     return numbers
 
 

@@ -1,17 +1,16 @@
 /* How long kernels of each phase take: a histogram, and how many took longer than a bound.
  *
- * Decides nothing. The host sets `.rodata.settings`. `durations`, by phase and the logarithm of
+ * Decides nothing. The host sets `bounds`; a GPU has no section of constants. `durations`, by phase and the logarithm of
  * the time, number 32 p + n is phase p from 2^n to 2^(n+1) - 1 ns; `slow` counts by phase.
  */
 #define BUCKETS 32
 
-struct settings {
-	__u32 bound_ns;
-};
-
-const volatile struct settings settings SEC(".rodata.settings") = {
-	.bound_ns = 1000,
-};
+struct {
+	__uint(type, BPF_MAP_TYPE_GPU_ARRAY_MAP);
+	__uint(max_entries, PHASES);
+	__type(key, __u32);
+	__type(value, __u64);
+} bounds SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_GPU_ARRAY_MAP);
@@ -37,10 +36,10 @@ static __always_inline void add_one(void *map, __u32 key)
 
 static __always_inline void kernel_latency(__u32 phase, __u64 spent)
 {
+	__u64 rest = spent, *bound = bpf_map_lookup_elem(&bounds, &phase);
 	__u32 bucket = 0;
-	__u64 rest = spent;
 
-	if (!spent)
+	if (!spent || !bound)
 		return;
 #pragma unroll
 	for (int step = 16; step; step >>= 1) {
@@ -50,6 +49,6 @@ static __always_inline void kernel_latency(__u32 phase, __u64 spent)
 		}
 	}
 	add_one(&durations, phase * BUCKETS + (bucket & (BUCKETS - 1)));
-	if (spent > settings.bound_ns)
+	if (spent > *bound)
 		add_one(&slow, phase);
 }

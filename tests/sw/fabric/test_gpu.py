@@ -64,8 +64,9 @@ def test_the_object_has_the_numbers_of_bpftime(built):
 
 def test_the_manifest_names_kernels_and_types(shipped):
     found = manifest(shipped, "bpftime")["devices"]["gpu1"]
-    assert found["map_types"]["phases"] == 1503
-    assert found["map_types"][".rodata.settings"] == MapType.ARRAY
+    # Constants in a section of their own would not be in the GPU's memory.
+    assert set(found["map_types"]) == {"phases", "bounds", "durations", "slow"}
+    assert set(found["map_types"].values()) == {1503}
     assert {(row["kernel"], row["at"]) for row in found["programs"]} == {
         ("_Z14decode_attentionv", "entry"),
         ("_Z14decode_attentionv", "exit"),

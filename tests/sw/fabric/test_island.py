@@ -154,6 +154,17 @@ def test_a_policy_over_its_budget_is_refused(small_graph, goal):
     )
 
 
+def test_what_holds_if_a_verdict_is_late(small_graph, goal):
+    for late in (0, 1):
+        graph = small_graph(
+            goal("isolate_tenants", deny_late=late), goal("bound_tail_latency", "kv")
+        )
+        units, _ = plan_graph(graph)
+        rules = {rule["program"]: rule for rule in units["island"].attach["rules"]}
+        assert [rules[name]["deny"] for name in rules] == [bool(late), bool(late), False]
+        assert [rules[name]["inline"] for name in rules] == [True, True, False]
+
+
 def test_maps_that_do_not_fit_the_engine_are_refused(small_graph, goal):
     graph = small_graph(goal("balance_duplex"), island={"engine": "tiny"})
     with pytest.raises(InputError, match=r"island 'island': .*; take a goal away from it, or give"):

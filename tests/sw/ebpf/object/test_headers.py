@@ -5,6 +5,7 @@ import re
 import pytest
 
 from fanweave.golden.errors import InputError
+from fanweave.golden.isa.bpftime import DEVICE_HELPERS, DEVICE_MAPS
 from fanweave.golden.isa.cxl_event import (
     CXL_ENUMS,
     EVENT_BYTES,
@@ -12,6 +13,7 @@ from fanweave.golden.isa.cxl_event import (
     Verdict,
     VerdictAction,
 )
+from fanweave.golden.isa.dpu_event import TRANSFER_FIELDS
 from fanweave.golden.isa.ebpf_helpers import HELPERS
 from fanweave.golden.isa.ebpf_maps import Errno, MapFlag, MapType, RingFlag, RingQuery, UpdateFlag
 from fanweave.sw.ebpf.object.compiler import compile_c
@@ -47,6 +49,26 @@ def test_the_event_has_all_fields_and_its_size(tmp_path):
         assert all(f"{member.name} = {member.value}," in text for member in kind)
     source = tmp_path / "all.c"
     source.write_text("#include <fanweave/cxl.h>\nint x = sizeof(struct cxl_event);\n")
+    assert compile_c(source).warnings == ""
+
+
+def test_headers_of_other_runtimes(tmp_path):
+    files = header_files()
+    for field in TRANSFER_FIELDS:
+        assert (
+            f"offsetof(struct dpu_transfer, {field.name}) == {field.offset},"
+            in (files["fanweave/dpu.h"])
+        )
+    for row in DEVICE_MAPS:
+        assert f"#define BPF_MAP_TYPE_{row.name} {row.number}\n" in files["fanweave/bpftime.h"]
+    for helper in DEVICE_HELPERS:
+        assert f"= (void *){helper.number};" in files["fanweave/bpftime.h"]
+    source = tmp_path / "all.c"
+    source.write_text(
+        "#include <fanweave/dpu.h>\n#include <fanweave/bpftime.h>\n"
+        '_Static_assert(sizeof(struct dpu_transfer) == 64, "");\n'
+        'SEC("dpu") __u64 hold(void *c) { return dpu_hold(7) + bpf_get_lane_id(); }\n'
+    )
     assert compile_c(source).warnings == ""
 
 
