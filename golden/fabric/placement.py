@@ -44,8 +44,10 @@ _FFN = frozenset({Kind.W1, Kind.W3, Kind.SWIGLU, Kind.W2, Kind.ROUTER})
 _WEIGHTS, _HISTORY = "weights", "history"
 _KINDS = {PlaceKind.NPU: re.compile("npu", re.I), PlaceKind.GPU: re.compile("gpu", re.I)}
 _HOST = re.compile("cpu", re.I)
-#: Hosts that one switch takes; memories are behind its other ports.
-_SWITCH, _HOSTS, _FIRST_MEMORY_PORT = "wide", 4, 4
+#: Hosts that one switch takes, with its last port for the other island; memories are behind the
+#: ports from the first of them on, and the other island behind the last.
+_SWITCH, _HOSTS, _FIRST_MEMORY_PORT, _LAST_PORT = "wide", 4, 4, 11
+_ISLANDS = 2
 _BASE = 0x10_0000_0000
 
 
@@ -102,13 +104,14 @@ def _derive(document: Mapping[str, Any], where: str) -> Graph:
     if host is None:
         raise InputError(f"{where}: no device is called CPU..., which the weights would lie at")
     devices = [name for name in names if name != host]
-    if len(devices) > _HOSTS:
+    most = _ISLANDS * (_HOSTS - 1)
+    if len(devices) > most:
         raise InputError(
-            f"{where}: {len(devices)} devices besides {host}; switch {_SWITCH!r} has {_HOSTS} "
-            "ports for them: take a platform with fewer"
+            f"{where}: {len(devices)} devices besides {host}; {_ISLANDS} islands with switches "
+            f"{_SWITCH!r} have ports for {most}: take a platform with fewer"
         )
     sizes = _flow_sizes(document, host)
-    objects = _objects(sizes, host)
+    objects = _objects(sizes, [host, *devices])
     return _graph(document, host, devices, sizes, objects)
 
 
@@ -172,8 +175,8 @@ def _memory(device: str) -> str:
     return f"{device}_memory".lower()
 
 
-def _objects(sizes: Mapping[_Flow, int], host: str) -> dict[str, MovedObject]:
-    """One behind the other: by device and memory, and weights last, so that few ranges do."""
+def _objects(sizes: Mapping[_Flow, int], memories: list[str]) -> dict[str, MovedObject]:
+    """One behind the other: by memory, those of an island together, so that few ranges do."""
     totals: dict[str, int] = {}
     flows: dict[str, _Flow] = {}
     for flow, size in sizes.items():
@@ -182,10 +185,10 @@ def _objects(sizes: Mapping[_Flow, int], host: str) -> dict[str, MovedObject]:
         totals[name] = totals.get(name, 0) + size
         flows[name] = flow
 
-    def place(name: str) -> tuple[bool, str, str, str]:
+    def place(name: str) -> tuple[bool, int, str]:
         flow = flows[name]
-        asks, home = (flow.target, flow.source) if flow.is_read else (flow.source, flow.target)
-        return flow.kind is ObjectKind.WEIGHTS, asks, home, name
+        home = flow.source if flow.is_read else flow.target
+        return flow.kind is ObjectKind.WEIGHTS, memories.index(home), name
 
     first, made = _BASE, {}
     for name in sorted(flows, key=place):
@@ -210,22 +213,13 @@ def _graph(
     sizes: Mapping[_Flow, int],
     objects: Mapping[str, MovedObject],
 ) -> Graph:
-    memories = [host, *devices]
+    islands = _islands(devices)
     places = [
         *(Place(name=name.lower(), kind=_place_kind(name)) for name in devices),
-        Place(name="island0", kind=PlaceKind.ISLAND, switch=_SWITCH),
-        *(Place(name=_memory(name), kind=PlaceKind.MEMORY) for name in memories),
+        *(Place(name=name, kind=PlaceKind.ISLAND, switch=_SWITCH) for name in islands),
+        *(Place(name=_memory(name), kind=PlaceKind.MEMORY) for name in (host, *devices)),
     ]
-    links = [
-        *(
-            Link(island="island0", port=port, place=name.lower())
-            for port, name in enumerate(devices)
-        ),
-        *(
-            Link(island="island0", port=_FIRST_MEMORY_PORT + port, place=_memory(name))
-            for port, name in enumerate(memories)
-        ),
-    ]
+    links = _links(host, islands)
     movements = [
         Movement(
             name=f"{_name_of(flow)}_{flow.target}".lower() if _shared(flow) else _name_of(flow),
@@ -257,6 +251,31 @@ def _graph(
     )
     check_graph(graph)
     return graph
+
+
+def _islands(devices: list[str]) -> dict[str, list[str]]:
+    """Islands and their devices: one, or two that lead to each other."""
+    if len(devices) <= _HOSTS:
+        return {"island0": devices}
+    half = -(-len(devices) // _ISLANDS)
+    return {"island0": devices[:half], "island1": devices[half:]}
+
+
+def _links(host: str, islands: Mapping[str, list[str]]) -> list[Link]:
+    links = []
+    for number, (island, devices) in enumerate(islands.items()):
+        # The host's memory is at the first one.
+        memories = [*devices, host] if number == 0 else devices
+        for port, name in enumerate(devices):
+            links.append(Link(island=island, port=port, place=name.lower()))
+        for port, name in enumerate(memories, start=_FIRST_MEMORY_PORT):
+            links.append(Link(island=island, port=port, place=_memory(name)))
+        for other in islands:
+            if other != island:
+                links.append(
+                    Link(island=island, port=_LAST_PORT, place=other, place_port=_HOSTS - 1)
+                )
+    return links
 
 
 def _shared(flow: _Flow) -> bool:

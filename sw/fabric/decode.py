@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from fanweave.golden.errors import InputError
-from fanweave.golden.fabric.graph import Graph
+from fanweave.golden.fabric.graph import Graph, MovedObject
 from fanweave.golden.fabric.routes import Network, switch_config
 from fanweave.sw.fabric.island_plan import IslandFlow
 from fanweave.sw.fabric.ranges import Span, joined
@@ -37,12 +37,7 @@ def decoder_plan(
     for host in sorted({flow.entry for flow in flows}):
         own = [flow for flow in flows if flow.entry == host]
         ports = _ports(graph, network, island, own)
-        spans = joined(
-            {
-                flow.item.name: Span(host, flow.item.first, flow.item.end, flow.exit)
-                for flow in own
-            }.values()
-        )
+        spans = _spans(graph, network, island, own)
         for what, number, limit in (
             ("ranges", len(spans), config.decoders),
             ("virtual ports", len(ports), config.bindings),
@@ -67,6 +62,38 @@ def decoder_plan(
             for number, span in enumerate(spans)
         ]
     return {"bindings": bindings, "ranges": ranges}
+
+
+def _spans(graph: Graph, network: Network, island: str, flows: list[IslandFlow]) -> list[Span[int]]:
+    """Ranges of a host, and their ports.
+
+    One goes on over objects that would leave by its port too, but not over another tenant's.
+    """
+    tenants = {flow.item.tenant for flow in flows}
+    passable = [item for item in graph.objects.values() if item.tenant in tenants]
+    made: list[Span[int]] = []
+    items = {flow.item.name: flow for flow in flows}
+    spans = joined(
+        Span(flow.entry, flow.item.first, flow.item.end, flow.exit) for flow in items.values()
+    )
+    for span in spans:
+        last = made[-1] if made else None
+        ports = ((item, network.exit_of(island, item.home)) for item in passable)
+        beside = [item for item, port in ports if port == span.value]
+        if last and last.value == span.value and _is_filled(last.end, span.first, beside):
+            made[-1] = Span(span.port, last.first, span.end, span.value)
+        else:
+            made.append(span)
+    return made
+
+
+def _is_filled(first: int, end: int, items: Iterable[MovedObject]) -> bool:
+    """Whether objects lie at all addresses from one to another."""
+    at = first
+    for item in sorted(items, key=lambda item: item.first):
+        if item.first <= at:
+            at = max(at, item.end)
+    return at >= end
 
 
 def _ports(graph: Graph, network: Network, island: str, flows: list[IslandFlow]) -> list[int]:

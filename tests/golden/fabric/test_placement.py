@@ -9,6 +9,7 @@ from fanweave.golden.dops.models import load_model
 from fanweave.golden.errors import InputError
 from fanweave.golden.fabric.graph import Direction, ObjectKind, Phase, PlaceKind
 from fanweave.golden.fabric.placement import graph_of_placement, load_placement
+from fanweave.golden.fabric.routes import Network
 
 MODEL = load_model("qwen2-1.5b")
 
@@ -81,6 +82,26 @@ def test_messages_of_a_kind_become_a_movement(document):
     }
 
 
+def test_more_than_four_devices_are_at_two_islands(document):
+    document["devices"] += [{"device": f"PIM{n}"} for n in range(1, 5)]
+    document["passes"][0]["messages"].append(row("move", "L0_O_s0", "PIM4", "NPU0"))
+    graph = graph_of_placement(document, "p.json")
+    assert [place.name for place in graph.of_kind(PlaceKind.ISLAND)] == ["island0", "island1"]
+    network = Network(graph)
+    assert [hop.island for hop in network.way("npu0", "pim4_memory") or ()] == [
+        "island0",
+        "island1",
+    ]
+    back = network.of(graph.movements["activations_attention_pim4_to_npu0"])
+    assert [(hop.island, hop.entry, hop.exit) for hop in back] == [
+        ("island1", 2, 11),
+        ("island0", 3, 4),
+    ]
+    # Memories of an island lie together.
+    homes = [item.home for item in graph.objects.values()]
+    assert homes == sorted(homes, key=homes.index)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -91,8 +112,8 @@ def test_messages_of_a_kind_become_a_movement(document):
         (lambda d: d.update(passes=[{}]), "it is not what `fanweave place"),
         (lambda d: d.update(pieces=3), "it is not what `fanweave place"),
         (
-            lambda d: d["devices"].extend({"device": f"PIM{n}"} for n in range(1, 5)),
-            "6 devices besides CPU0; switch 'wide' has 4 ports",
+            lambda d: d["devices"].extend({"device": f"PIM{n}"} for n in range(1, 6)),
+            "7 devices besides CPU0; 2 islands with switches 'wide' have ports for 6",
         ),
     ],
 )
