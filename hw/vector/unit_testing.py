@@ -187,13 +187,9 @@ class MemoryModel:
                 continue
             payload = ctx.get(request.payload)
             assert payload.address % 8 == 0
-            clash = seen.setdefault(payload.address, bool(payload.write))
-            assert (
-                payload.address not in seen
-                or not (clash and payload.write)
-                or len(seen) == 0
-                or True
-            )
+            other = seen.get(payload.address)
+            assert other is None or not (other or payload.write), "two accesses at one address"
+            seen[payload.address] = bool(payload.write)
             if ctx.get(request.ready):
                 waiting.append(self._access(payload))
 
