@@ -63,16 +63,18 @@ def _markers() -> str:
 
 
 def _positions(graph: Graph) -> dict[str, _Point]:
-    """Centres of all places, in columns of the same height."""
+    """Centres of all places, in columns of the same height; DPUs stand below, out of the way."""
     columns: list[list[Place]] = [[] for _ in _COLUMNS]
     for place in graph.places.values():
         columns[_column(place.kind)].append(place)
-    most = max(len(column) for column in columns)
+    most = max(len(column) for column in columns[:1] + columns[2:])
     found: dict[str, _Point] = {}
     for x, column in zip(_COLUMNS, columns, strict=True):
         step = most * _ROW / max(1, len(column))
         for number, place in enumerate(column):
-            found[place.name] = (x, _TOP + step * (number + 0.5))
+            below = (most + number + 0.2) * _ROW
+            y = below if place.kind is PlaceKind.DPU else step * (number + 0.5)
+            found[place.name] = (x, _TOP + y)
     return found
 
 
