@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from fanweave.golden.cxl.config import PRESETS
 from fanweave.golden.cxl.messages import Message, message
 from fanweave.golden.cxl.switch import Delivery, SwitchModel
-from fanweave.golden.cxl.tables import range_writes
 from fanweave.golden.errors import FaultError
 from fanweave.golden.isa.cxl_event import (
     Channel,
@@ -20,6 +19,7 @@ from fanweave.golden.isa.cxl_messages import LINE_BYTES
 from fanweave.golden.isa.cxl_switch import PAGE_BYTES
 from fanweave.golden.isa.ebpf_machine import FaultCause
 from fanweave.sw.fabric.build import Built
+from fanweave.sw.fabric.registers import switch_writes
 
 __all__ = ["IslandMachine", "Seen"]
 
@@ -70,14 +70,8 @@ class IslandMachine:
         self.machine = self.built.machine()
         self._rules = attach["rules"]
         self._rounds = 0
-        registers = {entry.name: entry for entry in config.registers}
-        for row in attach["bindings"]:
-            entry = registers[f"binding_{row['host']}_{row['number']}"]
-            word = entry.pack(bound=1, port=row["port"], ld_id=row["ld_id"])
-            self.model.tables.write(entry.address, word)
-        for row in attach["ranges"]:
-            for address, word in range_writes(config, **row):
-                self.model.tables.write(address, word)
+        for address, word in switch_writes(attach):
+            self.model.tables.write(address, word)
 
     def request(self, port: int, request: Message, time_ns: int) -> int:
         """A host's request, until it is answered; nanoseconds that its devices took.
