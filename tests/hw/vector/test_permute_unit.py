@@ -43,16 +43,20 @@ class Bench:
         generator = np.random.default_rng(self.generator.randrange(1 << 32))
         vector = self.golden.vector.bytes
         vector[:] = generator.integers(0, 256, vector.shape[0])
-        sparse = self.generator.random()
-        if sparse < 0.3:
-            vector[: vector.shape[0] // 2][generator.random(vector.shape[0] // 2) < 0.97] = 0
-        elif sparse < 0.6:
-            for bits, edges in ((16, HALVES), (32, SINGLES)):
-                half = vector.view(np.uint16 if bits == 16 else np.uint32)
-                at = generator.random(half.shape[0]) < 0.2 * sparse
-                half[at] = generator.choice(edges, at.sum())
-        elif sparse < 0.8:
+        kind = self.generator.randrange(6)
+        if kind == 0:  # few bits
+            vector[generator.random(vector.shape[0]) < 0.97] = 0
+        elif kind == 1:  # numbers at the edges
+            for edges in (HALVES, SINGLES):
+                view = vector.view(np.uint16 if edges is HALVES else np.uint32)
+                at = generator.random(view.shape[0]) < 0.3
+                view[at] = generator.choice(edges, at.sum())
+        elif kind == 2:  # sums that are subnormal
             vector.view(np.uint16)[:] &= np.uint16(0x83FF)
+        elif kind == 3:  # integers of one sign
+            vector &= 0x7F
+        elif kind == 4:
+            vector |= 0x80
         self.registers.bytes[:] = vector
 
     async def cycle(self, ctx):
@@ -190,9 +194,27 @@ def run_random(config, seed, rows, pause):
 )
 def test_random_instructions_are_those_of_golden(config, seed, pause):
     """Every row, with all that vtype allows."""
-    rows = ROWS * 2
+    rows = ROWS * 3
     random.Random(seed).shuffle(rows)
     run_random(config, seed, rows, pause)
+
+
+def test_the_first_bit_of_masks_of_several_words():
+    bench = Bench(VectorConfig(vlen=256, lanes=1), 0, 0)
+    names = ("vmsbf.m", "vmsif.m", "vmsof.m", "vfirst.m", "vcpop.m")
+
+    async def testbench(ctx):
+        bench.randomise()
+        for first in (0, 63, 64, 127, 130, 255, 256):
+            bits = (np.arange(256) >= first) & (np.arange(256) % 3 == first % 3)
+            bench.golden.vector.group(16, 8, 32)[:] = np.packbits(bits, bitorder="little")
+            bench.registers.bytes[:] = bench.golden.vector.bytes
+            for name in names:
+                row = next(row for row in ROWS if row.name == name)
+                word = encode(row, {"vd": 8, "rd": 7, "vs2": 16, "vm": 1})
+                assert await bench.run(ctx, word, 8, 64, 256, 0, 0, 0)
+
+    simulate(bench, testbench)
 
 
 #: Name, SEW, scalar, and cycles on groups of eight registers; a group has 16 words.
