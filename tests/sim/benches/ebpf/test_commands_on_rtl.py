@@ -123,7 +123,7 @@ def test_a_waveform_shows_instructions_and_map_operations(folder, tmp_path):
     text = dump.read_text().replace("\N{NO-BREAK SPACE}", " ")
     assert "call map_update_elem" in text
     assert "sUPDATE " in text
-    assert "sRESERVE " in text
+    assert "sOUTPUT " in text
     save = (tmp_path / "run.gtkw").read_text()
     assert "text.program_" in save
     assert "text.map_operation" in save
