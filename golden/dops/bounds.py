@@ -14,12 +14,19 @@ class LowerBound:
 
     The largest of three: the longest path of prefill, in which every weight has to be loaded
     somewhere; the longest path of a decoded token; and all work, spread evenly over all
-    devices. Every operator counts the time of its fastest legal device. Where passes run in
-    order, each pass has such a bound, and their sum is one.
+    devices. Every operator counts the time of its fastest legal device. In prefill all weights
+    pass the host's links as well. Where loads begin ahead, operators count without them. Where
+    passes run in order, each pass has such a bound, and their sum is one.
     """
 
     def __init__(
-        self, flat: FlatGraph, platform: Platform, layouts: list[int], *, in_order: bool = False
+        self,
+        flat: FlatGraph,
+        platform: Platform,
+        layouts: list[int],
+        *,
+        in_order: bool = False,
+        prefetch: bool = False,
     ) -> None:
         self.flat = flat
         # Without an NPU the host computes as well.
@@ -32,13 +39,15 @@ class LowerBound:
         # What only the host may do takes no time from the executors.
         self._shared = self._legal[:, executors].any(axis=1)
         self._in_order, self._sum = in_order, 0
+        self._prefetch = prefetch
+        self._host, self._executors = platform.host, executors
         self._work = 0
         self._path = 0
         self.prefill = 0
 
     def add(self, costs: StepCosts, *, cold: bool) -> None:
         """Add a pass; `cold` if no weight has been loaded before it."""
-        table = costs.cold if cold else costs.compute
+        table = costs.cold if cold and not self._prefetch else costs.compute
         weighted = (self.flat.weight_of >= 0)[:, None]
         chosen = table[self._layouts, self.flat.class_of]
         warm = costs.compute[self._layouts, self.flat.class_of]
@@ -49,9 +58,22 @@ class LowerBound:
         # Only the longest token's path counts, and the last one has the longest history.
         path = self._longest(times)
         self._path = max(self._path, path)
-        self._sum += max(path, -(-work // self._count))
+        least = max(path, -(-work // self._count))
         if cold:
-            self.prefill = max(path, -(-self._work // self._count))
+            least = max(least, self._loading(costs))
+            self.prefill = max(path, -(-self._work // self._count), self._loading(costs))
+        self._sum += least
+
+    def _loading(self, costs: StepCosts) -> int:
+        """All weights over all links from the host; none where the host computes."""
+        links = [device for device in self._executors if device != self._host]
+        if len(links) < len(self._executors):
+            return 0
+        weighted = np.flatnonzero(self.flat.weight_of >= 0)
+        sent = costs.link[self._layouts, self.flat.class_of][weighted]
+        legal = self._legal[weighted]
+        times = np.where(legal, sent, FOREVER)[:, links].min(axis=1)
+        return -(-int(times.sum()) // len(links))
 
     def _longest(self, times: np.ndarray) -> int:
         end = times.tolist()

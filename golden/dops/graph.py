@@ -72,6 +72,8 @@ class OperatorClass:
         Of the layer; 0 without experts.
     weights : int
         Elements of its weight matrix, 0 if it has none.
+    group : int
+        Experts that the matrix holds; each token uses one of them.
     """
 
     kind: Kind
@@ -83,6 +85,7 @@ class OperatorClass:
     experts: int
     experts_per_token: int
     weights: int
+    group: int = 1
 
 
 @dataclass(frozen=True)
@@ -206,8 +209,12 @@ class Graph:
 class _Builder:
     """Adds one layer after the other."""
 
-    def __init__(self, model: ModelCard, sharding: Sharding, topology: str) -> None:
+    def __init__(
+        self, model: ModelCard, sharding: Sharding, topology: str, all_experts: bool
+    ) -> None:
         self.model, self.sharding, self.topology = model, sharding, topology
+        grouped = all_experts and model.experts
+        self.group = model.experts // model.experts_per_token if grouped else 1
         self.graph = Graph(model=model, sharding=sharding)
 
     def node(
@@ -220,6 +227,7 @@ class _Builder:
         attention: int = 1,
         feed_forward: int = 1,
         weights: int = 0,
+        group: int = 1,
     ) -> int:
         model = self.model
         sizes = OperatorClass(
@@ -232,6 +240,7 @@ class _Builder:
             experts=model.experts,
             experts_per_token=model.experts_per_token,
             weights=weights,
+            group=group,
         )
         return self.graph.add(f"L{layer}_{name}", kind, sizes, layer=layer, shard=shard)
 
@@ -277,11 +286,18 @@ class _Builder:
         return o
 
     def feed_forward_piece(self, layer: int, norm: int, shard: int, parts: int, tail: str) -> int:
-        size = self.model.hidden * (self.model.intermediate // parts)
+        group = self.group
+        size = self.model.hidden * (self.model.intermediate // parts) * group
 
         def node(kind: Kind, weights: int = 0) -> int:
             return self.node(
-                kind.value + tail, kind, layer, shard=shard, feed_forward=parts, weights=weights
+                kind.value + tail,
+                kind,
+                layer,
+                shard=shard,
+                feed_forward=parts,
+                weights=weights,
+                group=group if weights else 1,
             )
 
         gate, up = node(Kind.W1, size), node(Kind.W3, size)
@@ -337,7 +353,8 @@ class _Builder:
 
     def expert_layer(self, layer: int, residual: int | None) -> int:
         """Every token takes the first experts; the others do not exist, as in the published
-        model (`experts_per_token` of them, so the work is that of a real token)."""
+        model (`experts_per_token` of them, so the work is that of a real token). With all
+        experts, each of these stands for a group of which every token takes one."""
         model = self.model
         norm, add = self.attention_half(layer, residual, "LN1")
         parts = max(1, self.sharding.feed_forward // model.experts_per_token)
@@ -362,7 +379,12 @@ class _Builder:
 
 
 def build_graph(
-    model: ModelCard, sharding: Sharding, *, topology: str = "fc", ends: bool = False
+    model: ModelCard,
+    sharding: Sharding,
+    *,
+    topology: str = "fc",
+    ends: bool = False,
+    all_experts: bool = False,
 ) -> Graph:
     """Build the graph of all layers, from the first norm to the last residual sum.
 
@@ -374,6 +396,8 @@ def build_graph(
         ``fc``: pieces are summed around a ring of peers; ``star``: at the host.
     ends : bool
         With embedding, last norm and language head; the published model has none of them.
+    all_experts : bool
+        Whether experts that a token does not use have weights; not so in the published model.
 
     Raises
     ------
@@ -381,7 +405,7 @@ def build_graph(
         If the model cannot be cut so.
     """
     sharding.check(model)
-    builder = _Builder(model, sharding, topology)
+    builder = _Builder(model, sharding, topology, all_experts)
     residual = builder.node(Kind.EMBEDDING.value, Kind.EMBEDDING, 0) if ends else None
     layer_of = builder.expert_layer if model.experts else builder.dense_layer
     for layer in range(model.layers):

@@ -33,7 +33,7 @@ WAIVED_IN_IMITATION = (
     "activations take memory where they are read",
     "the host's memory has a bandwidth",
 )
-_STORE, _RELOAD, _MOVE, _HISTORY, _WEIGHTS, _SPILL, _REDUCE, _SCATTER = range(len(PURPOSES))
+_STORE, _RELOAD, _MOVE, _HISTORY, _WEIGHTS, _SPILL, _REDUCE, _SCATTER, _RING = range(len(PURPOSES))
 
 
 class Invariants:
@@ -143,16 +143,15 @@ class Invariants:
         kind = self.flat.class_of[operator]
         weights = self.flat.weight_of[operator]
         layouts = np.where(weights >= 0, self.layouts[weights], 0)
-        expected = np.where(
-            purpose == _WEIGHTS,
-            costs.link[layouts, kind, target],
-            np.where(
-                purpose == _HISTORY,
+        expected = np.select(
+            [purpose == _WEIGHTS, purpose == _HISTORY, purpose == _SPILL, purpose == _RING],
+            [
+                costs.link[layouts, kind, target],
                 costs.kv_move[kind, source, target],
-                np.where(
-                    purpose == _SPILL, costs.spill[kind, source], costs.move[kind, source, target]
-                ),
-            ),
+                costs.spill[kind, source],
+                (log.finish - log.start)[operator],
+            ],
+            costs.move[kind, source, target],
         )
         for index in np.flatnonzero(messages[:, 5] - messages[:, 4] != expected)[:1]:
             self._fail("bytes are conserved", f"message of {self._name(operator[index])}")

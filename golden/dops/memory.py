@@ -17,9 +17,14 @@ class DeviceMemory:
         Bytes that keys and values, activations and weights may take together.
     reserved : int
         Bytes of keys and values.
+    pinned : bool
+        See `fanweave.golden.dops.rules.MachineRules`.
     """
 
-    def __init__(self, limit: int, reserved: int = 0) -> None:
+    def __init__(self, limit: int, reserved: int = 0, *, pinned: bool = False) -> None:
+        self.pinned = pinned
+        self._pass = 0
+        self._used_in: dict[int, int] = {}
         self.limit, self.reserved = limit, reserved
         self.activations = 0
         self.weights = 0
@@ -37,6 +42,7 @@ class DeviceMemory:
     def touch(self, weight: int) -> None:
         """Note a use of a weight that is here."""
         self._sizes.move_to_end(weight)
+        self._used_in[weight] = self._pass
 
     def can_load(self, size: int) -> bool:
         """Whether a weight of `size` bytes would fit if all others were dropped."""
@@ -46,6 +52,7 @@ class DeviceMemory:
         """Put a weight in, dropping others as needed; `can_load` must hold."""
         self._free(self.used + size - self.limit)
         self._sizes[weight] = size
+        self._used_in[weight] = self._pass
         self.weights += size
         self.peak = max(self.peak, self.used)
 
@@ -66,9 +73,23 @@ class DeviceMemory:
     def forget_activations(self) -> None:
         """Give all activations' memory back, as the published model does before every pass."""
         self.activations = 0
+        self._pass += 1
 
     def _free(self, excess: int) -> None:
         while excess > 0:
-            _, size = self._sizes.popitem(last=False)
+            size = self._sizes.pop(self._victim())
             self.weights -= size
             excess -= size
+
+    def _victim(self) -> int:
+        """The weight that goes next: the oldest, or of those in use the newest but one.
+
+        The newest may still be in use.
+        """
+        oldest = next(iter(self._sizes))
+        stale = self._used_in[oldest] < self._pass - 1
+        if not self.pinned or stale or len(self._sizes) < 2:
+            return oldest
+        newest = reversed(self._sizes)
+        next(newest)
+        return next(newest)

@@ -48,7 +48,8 @@ class MemoryTrace:
         limits = memory_limits(self.platform)
         self.reserved = [limit - work.timing.room(index) for index, limit in enumerate(limits)]
         pairs = zip(limits, self.reserved, strict=True)
-        self._memories = [DeviceMemory(*pair) for pair in pairs]
+        pinned = work.timing.rules.pinned
+        self._memories = [DeviceMemory(*pair, pinned=pinned) for pair in pairs]
         self.loads = np.zeros((len(self.flat.graph.weights), len(limits)), np.int64)
 
     def __call__(self, work: Pass, log: PassLog, plan: Plan) -> None:

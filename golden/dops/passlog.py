@@ -7,9 +7,9 @@ import numpy as np
 __all__ = ["PURPOSES", "PassLog"]
 
 #: What a message carries, by its code: an output to the host and back, an output between
-#: devices, stored keys or values, weights, an output that its device cannot keep, and the
-#: two halves of a star's collective.
-PURPOSES = ("store", "reload", "move", "history", "weights", "spill", "reduce", "scatter")
+#: devices, stored keys or values, weights, an output that its device cannot keep, the two
+#: halves of a star's collective, and the part of a ring between two neighbours.
+PURPOSES = ("store", "reload", "move", "history", "weights", "spill", "reduce", "scatter", "ring")
 
 
 @dataclass(frozen=True, kw_only=True)

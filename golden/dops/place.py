@@ -1,7 +1,7 @@
 """Places and times a workload of a model on a platform: the front of the package."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from fanweave.golden.dops.passlog import PassLog
 from fanweave.golden.dops.plan import Plan
 from fanweave.golden.dops.platforms import GIB, Platform
 from fanweave.golden.dops.records import Record
+from fanweave.golden.dops.rules import MachineRules
 from fanweave.golden.dops.schedule import KeptPass, Schedule
 from fanweave.golden.dops.schedulers.base import Machine, Pass, Scheduler
 from fanweave.golden.dops.simulate import Workload, run, sample_tokens
@@ -58,6 +59,7 @@ class Problem:
     home : KvHome
     flat : FlatGraph
     tables : CostTables
+    rules : MachineRules
     """
 
     platform: Platform
@@ -67,6 +69,7 @@ class Problem:
     home: KvHome
     flat: FlatGraph
     tables: CostTables
+    rules: MachineRules = field(default_factory=MachineRules)
 
 
 def problem(
@@ -199,13 +202,19 @@ def make_machine(case: Problem, layouts: list[int], *, compiled: bool) -> Machin
             case.home.reserved,
             local_history=case.tables.local_history,
             layouts=layouts,
+            rules=case.rules,
         )
+    pinned = case.rules.pinned
     return Timing(
         flat,
         platform,
-        [DeviceMemory(*pair) for pair in zip(limits, case.home.reserved, strict=True)],
+        [
+            DeviceMemory(*pair, pinned=pinned)
+            for pair in zip(limits, case.home.reserved, strict=True)
+        ],
         local_history=case.tables.local_history.tolist(),
         layouts=layouts,
+        rules=case.rules,
     )
 
 
@@ -307,7 +316,7 @@ def execute(
     platform = case.platform
     machine = make_machine(case, layouts, compiled=compiled)
     result.busy = np.zeros(len(platform.devices), np.int64)
-    watch = _Watch(result, layouts, observer, in_order)
+    watch = _Watch(result, layouts, observer, in_order, case.rules)
     refresh, count = case.record.refresh, case.workload.decode
     period = max(1, refresh)
     times = run(
@@ -332,12 +341,17 @@ class _Watch:
     """Checks every pass and adds it to a result."""
 
     def __init__(
-        self, result: Schedule, layouts: list[int], observer: Observer | None, in_order: bool
+        self,
+        result: Schedule,
+        layouts: list[int],
+        observer: Observer | None,
+        in_order: bool,
+        rules: MachineRules,
     ) -> None:
         flat, platform = result.flat, result.platform
         self.result, self.observer = result, observer
         self.invariants = Invariants(flat, platform, memory_limits(platform), layouts)
-        self.bound = LowerBound(flat, platform, layouts, in_order=in_order)
+        self.bound = LowerBound(flat, platform, layouts, in_order=in_order, prefetch=rules.prefetch)
 
     def __call__(self, work: Pass, log: PassLog, plan: Plan) -> None:
         self.invariants.check(log, work.costs, work.devices)

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 from fanweave.golden.dops.costs.physical import least_time
 from fanweave.golden.dops.explain import Explanation, explain
 from fanweave.golden.dops.invariants import CHECKED
 from fanweave.golden.dops.kernel.schedulers import compiled_twin
 from fanweave.golden.dops.layouts import Layout
-from fanweave.golden.dops.passlog import PassLog
+from fanweave.golden.dops.passlog import PURPOSES, PassLog
 from fanweave.golden.dops.place import Observer, Problem, execute
 from fanweave.golden.dops.plan import Plan
 from fanweave.golden.dops.schedule import Schedule
@@ -33,11 +35,11 @@ CHECKED_IN_SOUND = (
     "decode follows prefill",
     "a token follows the one before",
     "nothing is above a peak",
+    "collectives use links",
 )
 
 #: What is not modelled, by name; `docs/dops/sound.md` says what it means.
 WAIVED_IN_SOUND = (
-    "collectives use links",
     "activations take memory where they are read",
     "the host's memory has a bandwidth",
 )
@@ -66,6 +68,7 @@ class _SoundRules:
     def __call__(self, work: Pass, log: PassLog, plan: Plan) -> None:
         self._check_order(work, log)
         self._check_peaks(work, log)
+        self._check_rings(log)
         if self.observer is not None:
             self.observer(work, log, plan)
 
@@ -92,6 +95,21 @@ class _SoundRules:
                     operator,
                     f"takes {time} ps on {case.platform.devices[place].name}, whose peaks allow "
                     f"{least[kind, place]} ps",
+                )
+
+    def _check_rings(self, log: PassLog) -> None:
+        """Every device of a ring of two or more sends to its neighbour as long as the ring goes."""
+        rings = log.messages[log.messages[:, 0] == PURPOSES.index("ring")]
+        sent = np.bincount(rings[:, 1], minlength=len(log.place))
+        ends = log.copies.tolist()
+        flat = self.case.flat
+        for operator in np.flatnonzero(flat.collective & ~flat.reduce & ~flat.scatter).tolist():
+            parts = ends[operator].bit_count()
+            if sent[operator] != (parts if parts > 1 else 0):
+                self._fail(
+                    "collectives use links",
+                    operator,
+                    f"joins {parts} devices and sends {sent[operator]} messages",
                 )
 
     def _fail(self, rule: str, operator: int, what: str) -> None:

@@ -12,6 +12,7 @@ from fanweave.golden.dops.models import ModelCard
 from fanweave.golden.dops.place import Problem, check_capacity, memory_limits
 from fanweave.golden.dops.platforms import Device, Platform
 from fanweave.golden.dops.records import Record
+from fanweave.golden.dops.rules import MachineRules
 from fanweave.golden.dops.simulate import Workload
 from fanweave.golden.dops.work import byte_count, element_bits
 from fanweave.golden.errors import InputError
@@ -40,6 +41,10 @@ class SoundOptions:
         The platform's own links, instead of the record's.
     fair : bool
         Earliest finish with affinity for the baselines.
+    experts : bool
+        All experts have weights, and a batch reads those that its tokens take.
+    ring_links, prefetch, pinned : bool
+        See `fanweave.golden.dops.rules.MachineRules`.
     """
 
     physical: bool = True
@@ -48,6 +53,10 @@ class SoundOptions:
     in_order: bool = True
     links: bool = True
     fair: bool = True
+    experts: bool = True
+    ring_links: bool = True
+    prefetch: bool = True
+    pinned: bool = True
 
 
 def kv_homes(
@@ -106,7 +115,13 @@ def sound_problem(
     InputError
         If something does not fit into memory.
     """
-    graph = build_graph(model, sharding, topology=platform.topology, ends=options.ends)
+    graph = build_graph(
+        model,
+        sharding,
+        topology=platform.topology,
+        ends=options.ends,
+        all_experts=options.experts,
+    )
     flat = flatten(graph, platform, home, attention_anywhere=options.free_kv)
     physical = options.physical
     tables = CostTables(
@@ -125,6 +140,9 @@ def sound_problem(
         home=home,
         flat=flat,
         tables=tables,
+        rules=MachineRules(
+            ring_links=options.ring_links, prefetch=options.prefetch, pinned=options.pinned
+        ),
     )
     # A tied table is the head's weight, which the graph has.
     table = 0 if model.tied or not options.ends else model.hidden * model.vocabulary

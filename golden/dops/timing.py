@@ -16,6 +16,7 @@ from fanweave.golden.dops.memory import DeviceMemory
 from fanweave.golden.dops.passlog import PURPOSES, PassLog
 from fanweave.golden.dops.plan import Plan
 from fanweave.golden.dops.platforms import Platform
+from fanweave.golden.dops.rules import MachineRules
 
 __all__ = ["Timing"]
 
@@ -24,6 +25,7 @@ __all__ = ["Timing"]
 _STATE = (
     "memories",
     "available",
+    "_begun",
     "place",
     "link_end",
     "loads",
@@ -51,6 +53,8 @@ class Timing:
         Devices whose operators contain the reading of their own keys and values.
     layouts : sequence of int
         `Layout` of each weight.
+    rules : MachineRules, optional
+        The published ones if not given.
     """
 
     def __init__(
@@ -61,12 +65,16 @@ class Timing:
         *,
         local_history: Sequence[bool],
         layouts: Sequence[int],
+        rules: MachineRules | None = None,
     ) -> None:
+        self.rules = rules or MachineRules()
         self.flat, self.platform = flat, platform
         self.memories, self.local_history = memories, local_history
         self.layouts = layouts
         devices = len(platform.devices)
         self.available: list[int] = [0] * devices
+        # Start of the last operator of each device.
+        self._begun: list[int] = [0] * devices
         self.place: list[int] = []
         self.link_end = [[0] * devices for _ in range(devices)]
         self.loads: dict[tuple[int, int], int] = {}
@@ -214,6 +222,7 @@ class Timing:
         duration = self._service(operator, device, start, commit)
         finish = min(start + duration, FOREVER)
         if commit and finish < FOREVER:
+            self._begun[device] = start
             self.available[device] = self.finish[operator] = finish
             self.place[operator] = device
             self._keep(operator, device, commit)
@@ -267,11 +276,13 @@ class Timing:
         if not memory.can_load(size):
             return FOREVER
         time = int(self.costs.link[layout, kind, device])
-        begin, _ = self._send("weights", operator, self._host, device, time, start, commit)
+        early = self._begun[device] if self.rules.prefetch else start
+        begin, _ = self._send("weights", operator, self._host, device, time, early, commit)
         if commit:
             memory.load(weight, size)
             self.loads[weight, device] = self.loads.get((weight, device), 0) + 1
-        return begin - start + int(self.costs.cold[layout, kind, device])
+        loaded = begin - start + int(self.costs.cold[layout, kind, device])
+        return max(loaded, int(self.costs.compute[layout, kind, device]))
 
     def _keep(self, operator: int, device: int, commit: bool) -> None:
         """Keep an output where it was made, or send it to the host if there is no room."""
@@ -299,13 +310,17 @@ class Timing:
         """A ring between the devices that hold pieces; all of them wait and have the sum."""
         since = self._participants(operator)
         ring = sorted(since)
+        pairs = list(zip(ring, [*ring[1:], ring[0]], strict=True)) if len(ring) > 1 else []
         start = max(max(since[d], self.available[d]) for d in ring)
+        if self.rules.ring_links:
+            start = max([start, *(self.link_end[a][b] for a, b in pairs)])
         finish = start
-        if len(ring) > 1:
+        if pairs:
             hops = self.costs.ring[self._classes[operator], len(ring)]
-            slowest = max(int(hops[ring[i], ring[(i + 1) % len(ring)]]) for i in range(len(ring)))
-            finish += 2 * (len(ring) - 1) * slowest
+            finish += 2 * (len(ring) - 1) * max(int(hops[pair]) for pair in pairs)
         if commit:
+            for source, target in pairs if self.rules.ring_links else ():
+                self._send("ring", operator, source, target, finish - start, start, commit)
             self._end_collective(operator, ring[0], frozenset(ring), finish)
             for device in ring:
                 self.available[device] = finish

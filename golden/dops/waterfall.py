@@ -21,6 +21,10 @@ STEPS = (
     ("in_order", "tokens that wait for the one before"),
     ("links", "the platform's own links"),
     ("physical", "costs within all peaks"),
+    ("experts", "all experts have weights"),
+    ("ring_links", "collectives that use links"),
+    ("prefetch", "loads that begin one operator ahead"),
+    ("pinned", "weights that stay where all do not fit"),
     ("free_kv", "keys and values where it is cheapest"),
     ("fair", "baselines by earliest finish with affinity"),
 )

@@ -1,5 +1,6 @@
 """Floating-point operations and elements that an operator reads and writes."""
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,6 +15,7 @@ __all__ = [
     "element_bits",
     "flops",
     "kv_elements",
+    "touched_weights",
     "traffic",
 ]
 
@@ -81,7 +83,7 @@ def flops(work: OperatorClass, step: Step) -> int:
         # The last token of each sequence alone is asked for the next one.
         return 2 * work.weights * step.batch
     if work.weights and kind is not Kind.ROUTER:
-        return 2 * work.weights * tokens
+        return 2 * (work.weights // work.group) * tokens
     scores = step.batch * work.heads * step.pairs
     match kind:
         case Kind.LN:
@@ -139,6 +141,17 @@ def traffic(work: OperatorClass, step: Step) -> tuple[int, int]:
         case Kind.HEAD:
             return step.batch * hidden, step.batch * (work.weights // hidden)
     return tokens * hidden, tokens * hidden
+
+
+def touched_weights(work: OperatorClass, step: Step) -> int:
+    """Elements of the weights that a pass reads: of a group of experts, those that tokens take.
+
+    The mean over even, independent choices of every token: an expert of ``g`` is left out by
+    ``t`` tokens with the chance (1 - 1/g)^t.
+    """
+    if work.group == 1:
+        return work.weights
+    return math.ceil(work.weights * (1.0 - (1.0 - 1.0 / work.group) ** step.tokens))
 
 
 def kv_elements(work: OperatorClass, step: Step) -> int:

@@ -29,7 +29,7 @@ from fanweave.sim.report.bench_rows import BenchRow
 __all__ = ["GapCase", "gap_rows", "measure", "rows", "run_rows", "speed_rows"]
 
 _PROBLEMS, _QUICK_PROBLEMS = 200, 12
-_EFFORT, _QUICK_EFFORT = 4.0, 0.5
+_EFFORT, _QUICK_EFFORT = 2.0, 0.5
 _LAYERS = 3125  # of 32 operators: 100,000
 _MEAN_GOAL, _MAX_GOAL, _PROVED_GOAL = 0.02, 0.05, 0.9
 #: Scheduler -> operators a second that it should place.

@@ -7,7 +7,7 @@ from fanweave.golden.dops.costs.roofline import arithmetic_seconds
 from fanweave.golden.dops.graph import COLLECTIVES, Kind, OperatorClass
 from fanweave.golden.dops.layouts import storage_bytes
 from fanweave.golden.dops.platforms import GIB, Device
-from fanweave.golden.dops.work import Step, byte_count, flops, kv_elements, traffic
+from fanweave.golden.dops.work import Step, byte_count, flops, kv_elements, touched_weights, traffic
 
 __all__ = ["Physical", "least_time"]
 
@@ -18,7 +18,8 @@ def _bytes(work: OperatorClass, step: Step, bits: int) -> int:
     """All that an operator reads and writes: weights, activations, keys and values."""
     read, write = traffic(work, step)
     history = kv_elements(work, step)
-    return sum(byte_count(each, bits) for each in (work.weights, read, write, history))
+    weights = touched_weights(work, step)
+    return sum(byte_count(each, bits) for each in (weights, read, write, history))
 
 
 def least_time(device: Device, work: OperatorClass, step: Step, bits: int) -> int:
@@ -59,7 +60,7 @@ class Physical:
     def _memory(self, work: OperatorClass, step: Step) -> int:
         if not self.device.line_bytes:
             return 0  # the peak is all that is known
-        stored = byte_count(work.weights + kv_elements(work, step), self.bits)
+        stored = byte_count(touched_weights(work, step) + kv_elements(work, step), self.bits)
         stream = math.ceil(stored / (self.device.bandwidth_gib * GIB) * _PS)
         return stream + line_time(
             self.device, *(byte_count(elements, self.bits) for elements in traffic(work, step))

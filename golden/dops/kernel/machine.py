@@ -8,6 +8,7 @@ from fanweave.golden.dops.costs.tables import FOREVER
 from fanweave.golden.dops.flat import FlatGraph
 from fanweave.golden.dops.kernel.compile import counted_by_callers
 from fanweave.golden.dops.passlog import PURPOSES
+from fanweave.golden.dops.rules import MachineRules
 
 __all__ = ["Machine", "Shape", "begin", "commit", "preload", "probe", "rewind_weights", "shape_of"]
 
@@ -15,6 +16,7 @@ __all__ = ["Machine", "Shape", "begin", "commit", "preload", "probe", "rewind_we
 _STORE, _RELOAD, _MOVE, _HISTORY, _WEIGHTS, _SPILL = (
     np.int64(code) for code in range(PURPOSES.index("spill") + 1)
 )
+_RING = np.int64(PURPOSES.index("ring"))
 #: Events of the journal: a weight was used, loaded or dropped.
 _USED, _LOADED, _DROPPED = np.int64(0), np.int64(1), np.int64(2)
 _YES, _NO = np.bool_(True), np.bool_(False)
@@ -38,21 +40,26 @@ class Shape(NamedTuple):
     is_npu: np.ndarray
     local_history: np.ndarray
     host: int
+    pinned: bool
+    ring_links: bool
+    prefetch: bool
 
 
 #: Fields of `Shape` that a graph does not know; the others it has by the same names.
-_OF_PLATFORM = frozenset({"is_npu", "local_history", "host"})
+_OF_PLATFORM = frozenset({"is_npu", "local_history", "host", *vars(MachineRules())})
 
 
 class Machine(NamedTuple):
     """What changes. Weights of a device form a ring by last use; its head has the number W."""
 
     available: np.ndarray  # int64[d]
+    begun: np.ndarray  # int64[d], start of the last operator
     link_end: np.ndarray  # int64[d, d]
     limit: np.ndarray  # int64[d], less what is reserved
     activations: np.ndarray  # int64[d]
     weights: np.ndarray  # int64[d]
     present: np.ndarray  # bool[d, w]
+    used_in: np.ndarray  # int64[d, w], number of the pass
     after: np.ndarray  # int64[d, w + 1]
     before: np.ndarray  # int64[d, w + 1]
     layouts: np.ndarray  # int64[w]
@@ -65,14 +72,22 @@ class Machine(NamedTuple):
     waiting: np.ndarray  # int64[o]
     copies: np.ndarray  # int64[o], one bit a device
     peak: np.ndarray  # int64[d]
-    counts: np.ndarray  # int64[4]: messages, reads, whether an NPU spills everything, journal
+    counts: np.ndarray  # int64[5]: messages, reads, whether an NPU spills everything, journal, pass
     messages: np.ndarray  # int64[m, 6]: purpose, operator, source, target, start, finish
     reads: np.ndarray  # int64[r, 4]: operator, device, start, finish
     since: np.ndarray  # int64[d]: scratch of collectives
-    journal: np.ndarray  # int64[j, 4]: event, device, weight, weight before it in the ring
+    # int64[j, 5]: event, device, weight, weight before it in the ring, pass that used it before
+    journal: np.ndarray
 
 
-def shape_of(flat: FlatGraph, npus: list[int], devices: int, local: np.ndarray, host: int) -> Shape:
+def shape_of(
+    flat: FlatGraph,
+    npus: list[int],
+    devices: int,
+    local: np.ndarray,
+    host: int,
+    rules: MachineRules,
+) -> Shape:
     """Collect the arrays of a graph."""
     is_npu = np.zeros(devices, np.bool_)
     is_npu[npus] = True
@@ -81,6 +96,7 @@ def shape_of(flat: FlatGraph, npus: list[int], devices: int, local: np.ndarray, 
         is_npu=is_npu,
         local_history=local,
         host=host,
+        **vars(rules),
     )
 
 
@@ -103,6 +119,7 @@ def begin(shape, machine, spill):
     machine.counts[1] = 0
     machine.counts[2] = spill
     machine.counts[3] = 0
+    machine.counts[4] += 1
     for o in range(len(machine.waiting)):
         machine.waiting[o] = shape.succ_start[o + 1] - shape.succ_start[o]
 
@@ -194,6 +211,7 @@ def _note(machine, event, device, weight):
     machine.journal[row, 1] = device
     machine.journal[row, 2] = weight
     machine.journal[row, 3] = machine.before[device, weight]
+    machine.journal[row, 4] = machine.used_in[device, weight]
     machine.counts[3] = row + 1
 
 
@@ -218,11 +236,16 @@ def _append(machine, device, weight):
 def _free(shape, costs, machine, device, excess, weight_class):
     head = machine.present.shape[1]
     while excess > 0:
-        oldest = machine.after[device, head]
-        _note(machine, _DROPPED, device, oldest)
-        _unlink(machine, device, oldest)
-        machine.present[device, oldest] = False
-        size = costs.weight[weight_class[oldest]]
+        victim = machine.after[device, head]
+        newest = machine.before[device, head]
+        stale = machine.used_in[device, victim] < machine.counts[4] - 1
+        if shape.pinned and not stale and newest != victim:
+            # The newest may still be in use.
+            victim = machine.before[device, newest]
+        _note(machine, _DROPPED, device, victim)
+        _unlink(machine, device, victim)
+        machine.present[device, victim] = False
+        size = costs.weight[weight_class[victim]]
         machine.weights[device] -= size
         excess -= size
 
@@ -235,6 +258,7 @@ def preload(costs, machine, weight_class, weight, device):
     if used + size > machine.limit[device]:
         return False
     machine.present[device, weight] = True
+    machine.used_in[device, weight] = machine.counts[4]
     machine.weights[device] += size
     _append(machine, device, weight)
     _note_peak(machine, device)
@@ -250,6 +274,7 @@ def rewind_weights(machine, rows):
     for row in range(machine.counts[3] - 1, rows - 1, -1):
         event, device = machine.journal[row, 0], machine.journal[row, 1]
         weight, last = machine.journal[row, 2], machine.journal[row, 3]
+        machine.used_in[device, weight] = machine.journal[row, 4]
         if event != _DROPPED:
             _unlink(machine, device, weight)
         if event == _LOADED:
@@ -274,6 +299,7 @@ def _service(shape, costs, machine, weight_class, operator, device, start, commi
     if machine.present[device, weight]:
         if commit:
             _note(machine, _USED, device, weight)
+            machine.used_in[device, weight] = machine.counts[4]
             _unlink(machine, device, weight)
             _append(machine, device, weight)
         return costs.compute[layout, kind, device]
@@ -281,8 +307,9 @@ def _service(shape, costs, machine, weight_class, operator, device, start, commi
     if machine.activations[device] + size > machine.limit[device]:
         return FOREVER
     time = costs.link[layout, kind, device]
-    earliest = max(machine.link_end[shape.host, device], start)
-    _send(machine, _WEIGHTS, operator, shape.host, device, time, start, commit)
+    early = machine.begun[device] if shape.prefetch else start
+    begin = max(machine.link_end[shape.host, device], early)
+    _send(machine, _WEIGHTS, operator, shape.host, device, time, early, commit)
     if commit:
         used = machine.activations[device] + machine.weights[device]
         _free(shape, costs, machine, device, used + size - machine.limit[device], weight_class)
@@ -290,9 +317,11 @@ def _service(shape, costs, machine, weight_class, operator, device, start, commi
         machine.weights[device] += size
         _append(machine, device, weight)
         _note(machine, _LOADED, device, weight)
+        machine.used_in[device, weight] = machine.counts[4]
         machine.loads[weight, device] += 1
         _note_peak(machine, device)
-    return earliest - start + costs.cold[layout, kind, device]
+    loaded = begin - start + costs.cold[layout, kind, device]
+    return max(loaded, costs.compute[layout, kind, device])
 
 
 @counted_by_callers
@@ -322,6 +351,33 @@ def _keep(shape, costs, machine, weight_class, operator, device):
 
 
 @counted_by_callers
+def _ring_free(machine, start, last):
+    """When all links of a ring are free, of the devices in `since` up to the last one."""
+    source = last
+    for device in range(len(machine.since)):
+        if machine.since[device] >= 0:
+            start = max(start, machine.link_end[source, device])
+            source = device
+    return start
+
+
+@counted_by_callers
+def _send_ring(machine, operator, start, finish, last):
+    """Keep the links of a ring busy; the one back to the first device is logged last."""
+    source = -1
+    first = -1
+    for device in range(len(machine.since)):
+        if machine.since[device] < 0:
+            continue
+        if source < 0:
+            first = device
+        else:
+            _send(machine, _RING, operator, source, device, finish - start, start, _YES)
+        source = device
+    _send(machine, _RING, operator, last, first, finish - start, start, _YES)
+
+
+@counted_by_callers
 def _all_reduce(shape, costs, machine, operator, commit):
     devices = len(machine.available)
     since = machine.since
@@ -348,7 +404,11 @@ def _all_reduce(shape, costs, machine, operator, commit):
             last = device
     if count > 1:
         slowest = max(slowest, costs.ring[kind, count, last, first])
-        finish += 2 * (count - 1) * slowest
+        if shape.ring_links:
+            start = _ring_free(machine, start, last)
+        finish = start + 2 * (count - 1) * slowest
+        if commit and shape.ring_links:
+            _send_ring(machine, operator, start, finish, last)
     if commit:
         machine.finish[operator] = finish
         machine.place[operator] = first
@@ -381,6 +441,7 @@ def _run(shape, costs, machine, weight_class, operator, device, commit):
         return start, FOREVER
     finish = start + duration
     if commit:
+        machine.begun[device] = start
         machine.available[device] = finish
         machine.finish[operator] = finish
         machine.place[operator] = device

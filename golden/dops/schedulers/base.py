@@ -13,6 +13,7 @@ from fanweave.golden.dops.graph import KV_WRITERS, Kind
 from fanweave.golden.dops.passlog import PassLog
 from fanweave.golden.dops.plan import Plan
 from fanweave.golden.dops.platforms import Platform
+from fanweave.golden.dops.rules import MachineRules
 from fanweave.golden.dops.work import Phase
 from fanweave.golden.errors import InputError
 
@@ -29,6 +30,7 @@ class Machine(Protocol):
     platform: Platform
     layouts: Sequence[int]
     costs: StepCosts
+    rules: MachineRules
 
     @property
     def available(self) -> list[int]:

@@ -7,6 +7,7 @@ import pytest
 from fanweave.golden.dops.costs.tables import CostTables
 from fanweave.golden.dops.flat import flatten
 from fanweave.golden.dops.graph import Sharding, build_graph
+from fanweave.golden.dops.kernel.schedulers import compiled_twin
 from fanweave.golden.dops.kv import KvHome
 from fanweave.golden.dops.models import load_model
 from fanweave.golden.dops.optimum.instances import LARGEST, generate, piece
@@ -16,6 +17,7 @@ from fanweave.golden.dops.plan import Plan
 from fanweave.golden.dops.records import load_record
 from fanweave.golden.dops.schedulers.bifocal import Bifocal
 from fanweave.golden.dops.schedulers.lists import Cpop, Heft, Peft
+from fanweave.golden.dops.schedulers.rolling import RollingHorizon
 from fanweave.golden.dops.schedulers.static import STATIC, Static
 from fanweave.golden.dops.work import Step
 from fanweave.golden.errors import FaultError, InputError
@@ -188,3 +190,13 @@ def test_no_plan_is_better_than_the_bound(instance):
     ends = [int(replay(instance, plan)[1].max()) for plan in plans]
     best = solve(instance, plans[ends.index(min(ends))], effort=0.2)
     assert 0 < best.bound <= best.makespan <= min(ends)
+
+
+@pytest.mark.parametrize(("seed", "number"), [(12, 16), (2026, 37)])
+def test_the_solver_sees_the_plan_that_is_known(seed, number):
+    """Parts of the presolve called these infeasible."""
+    instance = generate(number + 1, seed)[number]
+    twin = compiled_twin(RollingHorizon())
+    twin.start(instance.flat, instance.platform)
+    best = solve(instance, twin.place(instance.work(twin)), effort=1.0)
+    assert 0 < best.bound <= best.makespan
