@@ -46,7 +46,7 @@ def ablation_rows(quick: bool) -> list[BenchRow]:
     return result
 
 
-def layout_rows(quick: bool) -> list[BenchRow]:
+def layout_rows(quick: bool, only: str | None = None) -> list[BenchRow]:
     """Gain of other layouts over linear ones, under the conversions of `layouts`.
 
     One layout for all weights, and what a search over blocks of layers finds for Bifocal.
@@ -72,7 +72,11 @@ def layout_rows(quick: bool) -> list[BenchRow]:
         for scheduler, known in names.items()
         for name in known
     )
-    cases = [case for case in published_cases() if case.platform == _PLATFORM]
+    cases = [
+        case
+        for case in published_cases()
+        if case.platform == _PLATFORM and only in (None, case.name)
+    ]
     for case in cases[:1] if quick else cases:
         outcomes = run_jobs(
             case_jobs(case, _LAYOUT_RECORD, latin_square()[:: 5 if quick else 1], variants)
