@@ -31,7 +31,8 @@ class RegisterFile(wiring.Component):
     read_thread, read_frame : In
         Whose registers are read.
     read_dst, read_src : In(4); dst, src, r0 : Out(64)
-        Values of two registers and of r0, a cycle later.
+        Values of two registers and of r0, a cycle later; what is written in the cycle of the
+        numbers counts.
     length : In(16)
         What r2 is at the start; with the values, not with the numbers.
     arguments_thread : In; arguments_length : In(16); arguments : array of Out(64)
@@ -85,15 +86,22 @@ class RegisterFile(wiring.Component):
             for t in range(self.threads)
         ]
         by_thread = Array(written)
+        write = storage.write_port()
+        write_frame = self._frame(self.write_register, self.write_frame)
+        write_place = Cat(self.write_register, write_frame, self.write_thread)
         frame_pointer = Signal(64)
         m.d.sync += frame_pointer.eq(Region.STACK + FRAME_BYTES + self.read_frame * FRAME_BYTES)
         for number, value in ((self.read_dst, self.dst), (self.read_src, self.src), (0, self.r0)):
             frame = self._frame(number, self.read_frame)
-            read = storage.read_port()
+            read = storage.read_port(transparent_for=(write,))
             known, asked = Signal(), Signal(4)
-            m.d.comb += [read.en.eq(1), read.addr.eq(Cat(_four(number), frame, self.read_thread))]
+            place = Cat(_four(number), frame, self.read_thread)
+            m.d.comb += [read.en.eq(1), read.addr.eq(place)]
             m.d.sync += [
-                known.eq(by_thread[self.read_thread][frame].bit_select(_four(number), 1)),
+                known.eq(
+                    by_thread[self.read_thread][frame].bit_select(_four(number), 1)
+                    | (self.write_enable & (write_place == place))
+                ),
                 asked.eq(number),
             ]
             m.d.comb += value.eq(
@@ -105,11 +113,9 @@ class RegisterFile(wiring.Component):
                 m.d.comb += value.eq(self.length)
 
         self._arguments(m, by_thread)
-        write = storage.write_port()
-        write_frame = self._frame(self.write_register, self.write_frame)
         m.d.comb += [
             write.en.eq(self.write_enable),
-            write.addr.eq(Cat(self.write_register, write_frame, self.write_thread)),
+            write.addr.eq(write_place),
             write.data.eq(self.write_data),
         ]
         for t, masks in enumerate(written):

@@ -1,14 +1,22 @@
 """What the core keeps of each thread, and whose turn it is."""
 
-from amaranth import Array, Cat, Module, Signal, Value
-from amaranth.hdl import ShapeLike
+from amaranth import Array, Cat, Module, Signal, Value, unsigned
+from amaranth.hdl import ShapeLike, ValueLike
+from amaranth.lib import data
 
 from fanweave.golden.ebpf.config import EbpfConfig
 from fanweave.golden.isa.ebpf_machine import CALL_FRAMES, TAIL_CALLS
 from fanweave.hw.ebpf.payloads import Cause
 from fanweave.hw.ebpf.program_payloads import SLOT_BITS
 
-__all__ = ["Threads"]
+__all__ = ["Place", "Threads"]
+
+
+class Place(data.Struct):
+    """Where an instruction is: a slot, or ``outside`` of the memory or image altogether."""
+
+    slot: unsigned(SLOT_BITS)
+    outside: unsigned(1)
 
 
 class Threads:
@@ -120,11 +128,12 @@ class Threads:
         """The event ends with its next turn."""
         self.m.d.sync += [self.ending[thread].eq(1), self.cause[thread].eq(cause)]
 
-    def go_to(self, thread: Value, target: Value) -> None:
-        """The next instruction is at a slot, which may be none."""
+    def go_to(self, thread: Value, place: ValueLike) -> None:
+        """The next instruction is at a `Place`."""
+        where = data.View(Place, Value.cast(place))
         self.m.d.sync += [
-            self.slot[thread].eq(target),
-            self.outside[thread].eq((target < 0) | (target >= 1 << SLOT_BITS)),
+            self.slot[thread].eq(where.slot),
+            self.outside[thread].eq(where.outside),
         ]
 
     def go_back(self, thread: Value, *, slot: Value, image: Value, frame: Value) -> None:

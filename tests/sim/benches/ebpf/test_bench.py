@@ -72,4 +72,4 @@ def test_every_program_has_a_row_and_the_core_is_busy():
     assert len(busy) == 4 + 3 + 2
     # Cycles, not times: these hold on every machine.
     assert core["core, 8 threads, 8 at work"].value > 0.9
-    assert 0.3 < core["core, 8 threads, 1 at work"].value < 1 / 3
+    assert 0.45 < core["core, 8 threads, 1 at work"].value < 1 / 2
