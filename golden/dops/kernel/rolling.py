@@ -278,6 +278,29 @@ def _search(
 
 
 @compiled
+def _rest_of(shape, costs, machine, there, devices):
+    """Work of each device in a whole plan."""
+    rest = np.zeros(len(machine.available), np.int64)
+    for operator in range(len(devices)):
+        device = devices[operator]
+        rest[device] += _service(shape, costs, machine, there, operator, device)
+    return rest
+
+
+@compiled
+def _scratch(shape, longest, places):
+    """What `_evaluate` notes to take a stretch of so many operators back."""
+    edges = 1
+    for operator in range(len(shape.class_of)):
+        edges = max(edges, shape.pred_start[operator + 1] - shape.pred_start[operator])
+    return (
+        np.empty((5, places), np.int64),
+        np.empty((places, places), np.int64),
+        np.zeros((longest * edges + 1, 4), np.int64),
+    )
+
+
+@compiled
 def sweep(
     shape,
     costs,
@@ -297,21 +320,11 @@ def sweep(
     of a window, first threshold in thousandths.
     """
     width, stride, ahead, trials, heat = settings
-    operators, places = len(order), len(machine.available)
+    operators = len(order)
     there = machine.present.copy()
     tails = _tails(shape, costs, machine, there, devices)
-    rest = np.zeros(places, np.int64)
-    for operator in range(operators):
-        device = devices[operator]
-        rest[device] += _service(shape, costs, machine, there, operator, device)
-    edges = 1
-    for operator in range(operators):
-        edges = max(edges, shape.pred_start[operator + 1] - shape.pred_start[operator])
-    saved = (
-        np.empty((5, places), np.int64),
-        np.empty((places, places), np.int64),
-        np.zeros(((width + ahead) * edges + 1, 4), np.int64),
-    )
+    rest = _rest_of(shape, costs, machine, there, devices)
+    saved = _scratch(shape, width + ahead, len(machine.available))
     kept = np.empty((4, width), np.int64)
     begin, seen = 0, 0
     while begin < operators:
