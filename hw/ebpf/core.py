@@ -53,7 +53,9 @@ class Core(wiring.Component):
     Why every wait ends: a thread that is ready is selected in its turn; the queues for divisions,
     accesses, calls and verdicts have a place for each thread, which has one of them at most; a
     result that finds no free cycle for long holds selection back until all results are stored.
-    What a thread waits for outside ends as `MapUnit` and `HelperUnit` say.
+    What a thread waits for outside ends as `MapUnit` and `HelperUnit` say. A context is filled in
+    cycles without a store to contexts; events that store end by their budgets, and until it is
+    filled no other begins.
 
     Parameters
     ----------
@@ -256,6 +258,7 @@ event_program, event_valid, event_image, event_base, call_program, call_valid, c
             context.fill_word.eq(ingress.fill_word),
             context.fill_data.eq(ingress.fill_data),
             context.fill_enable.eq(ingress.fill),
+            ingress.fill_ready.eq(context.fill_ready),
             self._registers.start_thread.eq(claimed),
             self._registers.start_enable.eq(ingress.claim),
             self._memories.stack.clear_thread.eq(claimed),

@@ -27,8 +27,8 @@ class Ingress(wiring.Component):
         Threads that have no event.
     claim : Out(1); claimed : Out; length : Out(16)
         The event is taken by that thread in this cycle, and the bytes of its context.
-    fill, fill_word, fill_data : Out
-        A word of the context of the thread that was claimed last.
+    fill, fill_word, fill_data : Out; fill_ready : In(1)
+        A word of the context of the thread that was claimed last, and whether it is stored.
     thread : Out; filling : Out(1)
         That thread, and that words of its context are still to come.
     there : Out(13)
@@ -49,6 +49,7 @@ class Ingress(wiring.Component):
                 "fill": Out(1),
                 "fill_word": Out(range(context_bytes // 8)),
                 "fill_data": Out(64),
+                "fill_ready": In(1),
                 "thread": Out(range(threads)),
                 "filling": Out(1),
                 "there": Out(13),
@@ -84,12 +85,13 @@ class Ingress(wiring.Component):
                     with m.If(event.length != 0):
                         m.next = "FILL"
             with m.State("FILL"):
+                kept = word < self.context_bytes // 8
                 m.d.comb += [
                     self.filling.eq(1),
-                    self.contexts.ready.eq(1),
-                    self.fill.eq(self.contexts.valid & (word < self.context_bytes // 8)),
+                    self.contexts.ready.eq(self.fill_ready | ~kept),
+                    self.fill.eq(self.contexts.valid & kept),
                 ]
-                with m.If(self.contexts.valid):
+                with m.If(self.contexts.valid & self.contexts.ready):
                     m.d.sync += word.eq(word + 1)
                     with m.If(word + 1 == words):
                         m.next = "CLAIM"

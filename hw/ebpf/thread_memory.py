@@ -39,8 +39,8 @@ class ThreadMemory(wiring.Component):
     write_enable, write_thread, write_offset, write_size, write_data : In
         Stores 1 to 8 bytes; ``write_size`` is their number. A read in the same cycle gives
         what was there before.
-    fill_enable, fill_thread, fill_word, fill_data : In
-        A second way to write whole words, never the one that is stored to in the same cycle.
+    fill_enable, fill_thread, fill_word, fill_data : In; fill_ready : Out(1)
+        A second way to write whole words, in cycles without a store.
     clear_enable, clear_thread : In
         All bytes of a thread's part become zero; without effect unless it `clears`.
 
@@ -81,6 +81,7 @@ class ThreadMemory(wiring.Component):
                 "fill_thread": In(thread),
                 "fill_word": In(range(size // _WORD_BYTES)),
                 "fill_data": In(64),
+                "fill_ready": Out(1),
                 "clear_enable": In(1),
                 "clear_thread": In(thread),
             }
@@ -99,6 +100,7 @@ class ThreadMemory(wiring.Component):
             mask.eq(((1 << self.write_size) - 1)[:8] << shift),
             data.eq((self.write_data << Cat(Const(0, 3), shift)) & bytes_written),
             enables.eq(mask),
+            self.fill_ready.eq(~self.write_enable),
         ]
         self._track(m, mask, enables)
         readers = (
@@ -111,17 +113,21 @@ class ThreadMemory(wiring.Component):
             memory = Memory(shape=64, depth=self.threads * rows, init=[])
             m.submodules[("even", "odd")[odd]] = memory
             write = memory.write_port(granularity=8)
-            fill = memory.write_port()
             # The bank that holds the first word: the other one's row is the same or the next.
             second = self.write_offset[3] != odd
-            m.d.comb += [
-                write.addr.eq(self._row(self.write_offset, odd, self.write_thread, row_bits)),
-                write.data.eq(Mux(second, data[64:], data[:64])),
-                write.en.eq(Mux(self.write_enable, Mux(second, enables[8:], enables[:8]), 0)),
-                fill.addr.eq(Cat((self.fill_word >> 1)[:row_bits], self.fill_thread)),
-                fill.data.eq(self.fill_data),
-                fill.en.eq(self.fill_enable & (self.fill_word[0] == odd)),
-            ]
+            with m.If(self.write_enable):
+                m.d.comb += [
+                    write.addr.eq(self._row(self.write_offset, odd, self.write_thread, row_bits)),
+                    write.data.eq(Mux(second, data[64:], data[:64])),
+                    write.en.eq(Mux(second, enables[8:], enables[:8])),
+                ]
+            with m.Else():
+                filled = self.fill_enable & (self.fill_word[0] == odd)
+                m.d.comb += [
+                    write.addr.eq(Cat((self.fill_word >> 1)[:row_bits], self.fill_thread)),
+                    write.data.eq(self.fill_data),
+                    write.en.eq(filled.replicate(8)),
+                ]
             for words, (thread, offset, _) in zip(banks, readers, strict=True):
                 read = memory.read_port()
                 m.d.comb += [

@@ -29,6 +29,7 @@ def test_random_accesses_are_those_of_bytes(clears):
                 ctx.set(dut.fill_data, int.from_bytes(data, "little"))
                 await ctx.tick()
         ctx.set(dut.fill_enable, 0)
+        filled = None
         for _ in range(3_000):
             size = generator.choice([1, 2, 4, 8])
             thread, offset = generator.randrange(THREADS), generator.randrange(SIZE - size + 1)
@@ -49,6 +50,14 @@ def test_random_accesses_are_those_of_bytes(clears):
                     ctx.set(dut.clear_enable, 1)
                     ctx.set(dut.clear_thread, cleared)
                     clearing = cleared
+            if not clears and filled is None and generator.random() < 0.3:
+                filled = generator.randrange(THREADS), generator.randrange(SIZE // 8)
+                filled_data = generator.randbytes(8)
+                ctx.set(dut.fill_thread, filled[0])
+                ctx.set(dut.fill_word, filled[1])
+                ctx.set(dut.fill_data, int.from_bytes(filled_data, "little"))
+            ctx.set(dut.fill_enable, filled is not None)
+            assert ctx.get(dut.fill_ready) == (not writes)
             before = bytes(model[read_thread][read_offset : read_offset + 8])
             await ctx.tick()
             got = ctx.get(dut.read_data).to_bytes(8, "little")
@@ -56,6 +65,9 @@ def test_random_accesses_are_those_of_bytes(clears):
             ctx.set(dut.clear_enable, 0)
             if writes:
                 model[thread][offset : offset + size] = data[:size]
+            elif filled is not None:
+                model[filled[0]][8 * filled[1] : 8 * filled[1] + 8] = filled_data
+                filled = None
             if clearing is not None:
                 model[clearing] = bytearray(SIZE)
 
