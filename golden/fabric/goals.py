@@ -6,9 +6,9 @@ from typing import Any
 
 from fanweave.golden.dops.tables import whole
 from fanweave.golden.errors import InputError
-from fanweave.golden.fabric.graph import Goal, GoalKind
+from fanweave.golden.fabric.graph import Goal, GoalKind, Graph
 
-__all__ = ["SETTINGS", "Setting", "setting"]
+__all__ = ["SETTINGS", "Setting", "only_goal", "setting"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,3 +89,20 @@ SETTINGS: Mapping[GoalKind, Mapping[str, Setting]] = {
 def setting(goal: Goal, name: str) -> int:
     """A number of a goal, or its default."""
     return goal.settings.get(name, SETTINGS[goal.kind][name].default)
+
+
+def only_goal(graph: Graph, kind: GoalKind, device: str) -> Goal | None:
+    """The goal of a kind, for a device that does not tell objects apart; None if there is none.
+
+    Raises
+    ------
+    InputError
+        If there is more than one.
+    """
+    found = [goal for goal in graph.goals if goal.kind is kind]
+    if len(found) > 1:
+        raise InputError(
+            f"{graph.name}: {device!r} has {len(found)} goals {kind}; put all their objects into "
+            "one goal"
+        )
+    return found[0] if found else None

@@ -1,7 +1,7 @@
 """What goals become at a DPU: one program for all transfers, and its maps."""
 
 from fanweave.golden.errors import InputError
-from fanweave.golden.fabric.goals import setting
+from fanweave.golden.fabric.goals import only_goal, setting
 from fanweave.golden.fabric.graph import (
     HOSTS,
     Direction,
@@ -57,9 +57,11 @@ def plan_dpu(graph: Graph, network: Network, place: Place) -> Unit | None:
         If a goal needs state that two DPUs would change; the message names the movement.
     """
     movements = sends(graph, place.name)
-    goals = {goal.kind: goal for goal in graph.goals}
-    isolate, bound = goals.get(GoalKind.ISOLATE_TENANTS), goals.get(GoalKind.BOUND_TAIL_LATENCY)
-    if not movements or not (isolate or bound):
+    if not movements:
+        return None
+    isolate = only_goal(graph, GoalKind.ISOLATE_TENANTS, place.name)
+    bound = only_goal(graph, GoalKind.BOUND_TAIL_LATENCY, place.name)
+    if not (isolate or bound):
         return None
     _check_numbers(graph)
     steps, maps = [], dict[str, MapEntries]()

@@ -1,6 +1,6 @@
 """What goals become at a GPU: programs at the entry and the exit of its kernels, for bpftime."""
 
-from fanweave.golden.fabric.goals import setting
+from fanweave.golden.fabric.goals import only_goal, setting
 from fanweave.golden.fabric.graph import GoalKind, Graph, Movement, Phase, Place
 from fanweave.golden.isa.bpftime import ENTRY, RETURN
 from fanweave.sw.fabric.unit import PlannedProgram, Unit
@@ -12,11 +12,11 @@ __all__ = ["plan_gpu"]
 def plan_gpu(graph: Graph, place: Place) -> Unit | None:
     """What a GPU is to run; None if no goal asks for it, or it has no kernels to attach to."""
     own = [m for m in graph.movements.values() if place.name in (m.producer, m.consumer)]
-    goals = {goal.kind: goal for goal in graph.goals}
-    bound = goals.get(GoalKind.BOUND_TAIL_LATENCY)
-    near = goals.get(GoalKind.KEEP_HOT_NEAR)
-    by_phase = near is not None and bool(setting(near, "by_phase"))
-    if not own or not place.kernels or not (bound or by_phase):
+    if not own or not place.kernels:
+        return None
+    bound = only_goal(graph, GoalKind.BOUND_TAIL_LATENCY, place.name)
+    near = (goal for goal in graph.goals if goal.kind is GoalKind.KEEP_HOT_NEAR)
+    if not bound and not any(setting(goal, "by_phase") for goal in near):
         return None
     steps = ("phase_clock", "kernel_latency") if bound else ("phase_clock",)
     programs = [

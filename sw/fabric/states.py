@@ -97,7 +97,9 @@ def _prices_for_dpu(graph: Graph, units: Mapping[str, Unit], dpu: str) -> list[S
 
 def _epoch_for_island(graph: Graph, units: Mapping[str, Unit], island: str) -> list[State]:
     """Counts of hot pages begin anew with an attention phase of the GPU that reads them."""
-    goal = next((goal for goal in graph.goals if goal.kind is GoalKind.KEEP_HOT_NEAR), None)
+    here = {link.place for link in graph.links if link.island == island}
+    near = (goal for goal in graph.goals if goal.kind is GoalKind.KEEP_HOT_NEAR)
+    goal = next((goal for goal in near if goal.near in here), None)
     steps = {step for program in units[island].programs for step in program.steps}
     policy = next((step for step in sorted(steps) if step.startswith("hot_pages")), "")
     if goal is None or not policy or not setting(goal, "by_phase"):

@@ -162,3 +162,8 @@ def test_programs_know_so_many_movements(small_graph, sending, goal):
     graph = small_graph(goal("isolate_tenants"), places=tuple(base.places.values()), movements=many)
     with pytest.raises(InputError, match="it has 65 movements; programs of a DPU know 64: split"):
         plan_graph(graph)
+
+
+def test_a_dpu_has_one_goal_of_a_kind(sending, goal):
+    with pytest.raises(InputError, match="'dpu' has 2 goals bound_tail_latency; put all their"):
+        plan_graph(sending(goal("bound_tail_latency", "kv"), goal("bound_tail_latency", "weights")))
