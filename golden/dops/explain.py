@@ -12,6 +12,7 @@ from fanweave.golden.dops.layouts import Layout
 from fanweave.golden.dops.place import Problem, make_machine, spills_everything
 from fanweave.golden.dops.plan import Plan
 from fanweave.golden.dops.platforms import Platform
+from fanweave.golden.dops.schedulers.affine import Affine
 from fanweave.golden.dops.schedulers.base import Machine, Pass, Scheduler
 from fanweave.golden.dops.schedulers.bifocal import Bifocal
 from fanweave.golden.dops.schedulers.rolling import RollingHorizon
@@ -210,7 +211,8 @@ class _Explaining(Scheduler):
             return self._fast.place(work)
         if isinstance(self._plain, _ScoredBifocal) and isinstance(self._fast, CompiledBifocal):
             self._plain.continue_from(self._fast)
-        tap = _Tap(work.timing, work, self._operator, self._plain)
+        decides = self._plain.inner if isinstance(self._plain, Affine) else self._plain
+        tap = _Tap(work.timing, work, self._operator, decides)
         self._plain.place(replace(work, timing=cast(Machine, tap)))
         raise AssertionError("every operator is placed")
 
@@ -271,8 +273,11 @@ def explain(
     fast, plain = (twins or _own)(scheduler)
     if case.platform.topology == "star":
         fast = None
-    if isinstance(scheduler, Bifocal):
-        plain = _ScoredBifocal(scheduler.parameters, seed=scheduler.seed)
+    if isinstance(plain, Affine) and isinstance(plain.inner, Bifocal):
+        scored = _ScoredBifocal(plain.inner.parameters, seed=plain.inner.seed)
+        plain = Affine(scored, plain.rule)
+    elif isinstance(plain, Bifocal):
+        plain = _ScoredBifocal(plain.parameters, seed=plain.seed)
     layouts = layouts or [int(Layout.LINEAR)] * len(case.flat.graph.weights)
     try:
         run(

@@ -1,6 +1,7 @@
 """Places and times a workload by rules that hold in a real machine."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from fanweave.golden.dops.plan import Plan
 from fanweave.golden.dops.schedule import Schedule
 from fanweave.golden.dops.schedulers.affine import Affine
 from fanweave.golden.dops.schedulers.base import Pass, Scheduler
+from fanweave.golden.dops.schedulers.bifocal import Bifocal
 from fanweave.golden.dops.schedulers.lists import Cpop, Heft, Peft
 from fanweave.golden.dops.schedulers.static import Static
 from fanweave.golden.dops.sound_problem import SoundOptions
@@ -49,11 +51,15 @@ def fair(scheduler: Scheduler, *, compiled: bool) -> tuple[Scheduler, bool]:
     """The scheduler that stands for one in this mode, and whether it is a compiled one.
 
     A static list becomes earliest finish on its devices; list schedulers count a load with its
-    share of the coming uses. Bifocal and our own scheduler have that already.
+    share of the coming uses. So does Bifocal: its token term takes a share of a load off its
+    score, which is too much where a load is hidden and the finish has nothing of it. Our own
+    scheduler counts so already.
     """
     inner = Heft() if isinstance(scheduler, Static) else scheduler
+    if isinstance(scheduler, Bifocal):
+        inner = Bifocal(replace(scheduler.parameters, amortise=0), seed=scheduler.seed)
     twin = compiled_twin(inner) if compiled else None
-    if isinstance(scheduler, Static | Heft | Cpop | Peft):
+    if isinstance(scheduler, Static | Heft | Cpop | Peft | Bifocal):
         return Affine(twin or inner, scheduler), twin is not None
     return twin or inner, twin is not None
 
