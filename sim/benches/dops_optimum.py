@@ -226,8 +226,6 @@ def speed_rows(layers: int) -> list[BenchRow]:
             begin = time.perf_counter()
             twin.place(pass_)
             seconds = time.perf_counter() - begin
-            if scheduler.name == "Bifocal" and seconds > 5:
-                break  # long enough for the compiler not to matter
         count = len(case.flat.graph.operators)
         result.append(
             BenchRow(
