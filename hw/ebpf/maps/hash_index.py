@@ -1,6 +1,6 @@
 """Finds keys: buckets with chains of slots, one slot of a chain a cycle."""
 
-from amaranth import Module, Mux, Shape, Signal
+from amaranth import Module, Mux, Shape, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -109,70 +109,26 @@ class HashIndex(wiring.Component):
         keys = self._memory(m, "keys", row, self.config.entries, readers=2)
         self._write(m, heads, links, keys)
 
-        first = Signal(
-            data.StructLayout({"valid": 1, "bucket": 16, "index": 27, "it": self.i.payload.shape()})
-        )
-        second = Signal(
-            data.StructLayout(
-                {
-                    "valid": 1,
-                    "is_array": 1,
-                    "exists": 1,
-                    "bucket": 16,
-                    "slot": 16,
-                    "place": PLACE_BITS,
-                    "head": Link,
-                    "previous": Link,
-                    "it": self.i.payload.shape(),
-                }
-            )
-        )
-        leaves, walks = Signal(), Signal()
-        moves = Signal()  # the second stage takes from the first
+        first, second = Signal(self._first_layout()), Signal(self._second_layout())
+        walks, moves = Signal(), Signal()  # along the chain; from the first stage to the second
+        head, following = heads["reads"][0].data, links["reads"][0].data
+        same = Signal()
         m.d.comb += [
-            moves.eq(~second.valid | (leaves & self.o.ready)),
+            same.eq(keys["reads"][0].data.key == second.it.operation.key),
+            walks.eq(second.valid & ~second.is_array & second.exists & ~same & following.valid),
+            moves.eq(~second.valid | (self.o.valid & self.o.ready)),
             self.i.ready.eq(~first.valid | moves),
             self.empty.eq(~first.valid & ~second.valid),
         ]
         self._enter(m, heads, first)
-        head, following = heads["reads"][0].data, links["reads"][0].data
-        row_read = keys["reads"][0].data
-
-        operation = first.it.operation
-        is_array = is_kind(operation.descriptor, *ARRAYS)
-        number = Signal(27)  # of the value whose place is asked for
-        next_slot = Signal(16)
-        m.d.comb += [
-            next_slot.eq(Mux(walks, following.slot, head.slot)),
-            number.eq(Mux(walks, following.slot, Mux(is_array, first.index, head.slot))),
-        ]
         acting = Signal(self.operation)
+        m.d.comb += acting.eq(Mux(walks, second.it.operation, first.it.operation))
+        entry = acting.descriptor.entry_base + Mux(walks, following.slot, head.slot)
+        number = Mux(walks, following.slot, self._number(first, head))
         place = Signal(PLACE_BITS)
-        m.d.comb += [
-            acting.eq(Mux(walks, second.it.operation, operation)),
-            place.eq((number * acting.descriptor.pitch_words)[: PLACE_BITS - 3] << 3),
-        ]
-        entry = acting.descriptor.entry_base + next_slot
-        for read in (links["reads"][0], keys["reads"][0]):
-            m.d.comb += [read.addr.eq(entry), read.en.eq(moves | walks)]
+        m.d.comb += place.eq((number * acting.descriptor.pitch_words)[: PLACE_BITS - 3] << 3)
         with m.If(moves):
-            m.d.sync += [
-                second.valid.eq(first.valid),
-                second.it.eq(first.it),
-                second.is_array.eq(is_array),
-                second.exists.eq(
-                    Mux(
-                        is_array,
-                        operation.key[:32] < operation.descriptor.entries,
-                        head.valid,
-                    )
-                ),
-                second.bucket.eq(first.bucket),
-                second.slot.eq(head.slot),
-                second.place.eq(place),
-                second.head.eq(head),
-                second.previous.valid.eq(0),
-            ]
+            self._take(m, first, second, head, place)
         with m.Elif(walks):
             m.d.sync += [
                 second.slot.eq(following.slot),
@@ -180,12 +136,10 @@ class HashIndex(wiring.Component):
                 second.previous.valid.eq(1),
                 second.previous.slot.eq(second.slot),
             ]
-        same = Signal()
+        for read in (links["reads"][0], keys["reads"][0]):
+            m.d.comb += [read.addr.eq(entry), read.en.eq(moves | walks)]
         m.d.comb += [
-            same.eq(row_read.key == second.it.operation.key),
-            walks.eq(second.valid & ~second.is_array & second.exists & ~same & following.valid),
-            leaves.eq(second.valid & ~walks),
-            self.o.valid.eq(leaves),
+            self.o.valid.eq(second.valid & ~walks),
             self.o.payload.source.eq(second.it.source),
             self.o.payload.operation.eq(second.it.operation),
             self.o.payload.hit.eq(second.exists & (second.is_array | same)),
@@ -197,6 +151,54 @@ class HashIndex(wiring.Component):
             self.o.payload.following.eq(following),
         ]
         return m
+
+    def _first_layout(self) -> data.StructLayout:
+        """An operation whose head of a chain is read."""
+        return data.StructLayout(
+            {"valid": 1, "bucket": 16, "index": 27, "it": self.i.payload.shape()}
+        )
+
+    def _second_layout(self) -> data.StructLayout:
+        """An operation at an element of an array, or at an entry of its chain."""
+        return data.StructLayout(
+            {
+                "valid": 1,
+                "is_array": 1,
+                "exists": 1,
+                "bucket": 16,
+                "slot": 16,
+                "place": PLACE_BITS,
+                "head": Link,
+                "previous": Link,
+                "it": self.i.payload.shape(),
+            }
+        )
+
+    @staticmethod
+    def _number(first: data.View, head: data.View) -> Value:
+        """Number of the value that an operation begins at."""
+        is_array = is_kind(first.it.operation.descriptor, *ARRAYS)
+        return Mux(is_array, first.index, head.slot)
+
+    @staticmethod
+    def _take(
+        m: Module, first: data.View, second: data.View, head: data.View, place: Signal
+    ) -> None:
+        """The second stage takes from the first."""
+        operation = first.it.operation
+        is_array = is_kind(operation.descriptor, *ARRAYS)
+        within = operation.key[:32] < operation.descriptor.entries
+        m.d.sync += [
+            second.valid.eq(first.valid),
+            second.it.eq(first.it),
+            second.is_array.eq(is_array),
+            second.exists.eq(Mux(is_array, within, head.valid)),
+            second.bucket.eq(first.bucket),
+            second.slot.eq(head.slot),
+            second.place.eq(place),
+            second.head.eq(head),
+            second.previous.valid.eq(0),
+        ]
 
     def _enter(self, m: Module, heads: dict, first: data.View) -> None:
         operation = self.i.payload.operation
