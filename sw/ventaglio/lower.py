@@ -1,5 +1,8 @@
 """Lowers a matrix product to a program, activations and a memory image."""
 
+import itertools
+from collections.abc import Iterator
+
 import numpy as np
 
 from fanweave.golden.errors import InputError
@@ -140,6 +143,41 @@ def lower(
             f"activations have shape {getattr(activations, 'shape', None)}; "
             f"expected (tokens, {rows}) for a matrix of shape {matrix.shape}"
         )
+    _check_unit(matrix, config, outputs=outputs, width=width)
+    image, first_rows = build_image(matrix.column_tiles(width), beat_bits=config.beat_bits)
+    tokens = activations.shape[0]
+    drains = list(_tiles(tokens, columns, outputs=outputs, width=width))
+    operations: list[Operation] = [Clear()]
+    beats = [np.zeros((0, config.max_outputs), np.uint32)]
+    for tile, base in zip(drains, _bases(config, outputs * width), strict=False):
+        group = activations[tile.token : tile.token + tile.outputs]
+        block = np.zeros((rows, config.max_outputs), dtype=np.uint32)
+        block[:, : tile.outputs] = group.T
+        beats.append(block)
+        first_row = first_rows[tile.column // width]
+        operations += [
+            _multiply(matrix, tile, base=base, first_row=first_row, skip_zeros=skip_zeros),
+            Drain(
+                element_format=matrix.element_format,
+                base=base,
+                count=tile.outputs * tile.width,
+                target=target,
+                scale=scale,
+                clear=True,
+            ),
+        ]
+    return Workload(
+        commands=assemble(operations),
+        activations=np.concatenate(beats),
+        image=image,
+        drains=tuple(drains),
+        shape=(tokens, columns),
+        result_format=target,
+    )
+
+
+def _check_unit(matrix: SparseMatrix, config: VentaglioConfig, *, outputs: int, width: int) -> None:
+    """Refuse what the unit was not built for."""
     if matrix.element_format not in config.formats:
         raise InputError(
             f"element format {matrix.element_format.name} is not built in this configuration; "
@@ -150,57 +188,40 @@ def lower(
             f"{outputs} outputs of {width} columns need {outputs * width} accumulators; "
             f"the configuration has {config.accumulators}; use a narrower tile"
         )
-    image, first_rows = build_image(matrix.column_tiles(width), beat_bits=config.beat_bits)
 
-    half = config.accumulators // 2
-    alternate = outputs * width <= half and half % config.drain_lanes == 0
-    tokens = activations.shape[0]
-    operations: list[Operation] = [Clear()]
-    beats: list[np.ndarray] = []
-    drains: list[DrainedTile] = []
+
+def _tiles(tokens: int, columns: int, *, outputs: int, width: int) -> Iterator[DrainedTile]:
+    """Tiles in their order: all columns of a group of tokens, then the next group."""
     for token in range(0, tokens, outputs):
-        group = activations[token : token + outputs]
-        block = np.zeros((rows, config.max_outputs), dtype=np.uint32)
-        block[:, : group.shape[0]] = group.T
-        for number, first_row in enumerate(first_rows):
-            column = number * width
-            tile = DrainedTile(
+        for column in range(0, columns, width):
+            yield DrainedTile(
                 token=token,
-                outputs=group.shape[0],
+                outputs=min(outputs, tokens - token),
                 column=column,
                 width=min(width, columns - column),
             )
-            base = half if alternate and len(drains) % 2 else 0
-            operations += [
-                MultiplyAccumulate(
-                    element_format=matrix.element_format,
-                    index_mode=matrix.index_mode,
-                    n=matrix.n,
-                    m=matrix.m,
-                    skip_zeros=skip_zeros,
-                    length=rows,
-                    width=tile.width,
-                    outputs=tile.outputs,
-                    base=base,
-                    stride=tile.width,
-                    first_row=first_row,
-                ),
-                Drain(
-                    element_format=matrix.element_format,
-                    base=base,
-                    count=tile.outputs * tile.width,
-                    target=target,
-                    scale=scale,
-                    clear=True,
-                ),
-            ]
-            beats.append(block)
-            drains.append(tile)
-    return Workload(
-        commands=assemble(operations),
-        activations=np.concatenate([np.zeros((0, config.max_outputs), np.uint32), *beats]),
-        image=image,
-        drains=tuple(drains),
-        shape=(tokens, columns),
-        result_format=target,
+
+
+def _bases(config: VentaglioConfig, used: int) -> Iterator[int]:
+    """First accumulator of each tile: two halves in turn, if a tile fits one."""
+    half = config.accumulators // 2
+    alternate = used <= half and half % config.drain_lanes == 0
+    return itertools.cycle((0, half) if alternate else (0,))
+
+
+def _multiply(
+    matrix: SparseMatrix, tile: DrainedTile, *, base: int, first_row: int, skip_zeros: bool
+) -> MultiplyAccumulate:
+    return MultiplyAccumulate(
+        element_format=matrix.element_format,
+        index_mode=matrix.index_mode,
+        n=matrix.n,
+        m=matrix.m,
+        skip_zeros=skip_zeros,
+        length=matrix.shape[0],
+        width=tile.width,
+        outputs=tile.outputs,
+        base=base,
+        stride=tile.width,
+        first_row=first_row,
     )
