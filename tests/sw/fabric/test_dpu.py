@@ -3,11 +3,11 @@
 import pytest
 
 from fanweave.golden.errors import InputError
-from fanweave.golden.fabric.goals import only_goal
-from fanweave.golden.fabric.graph import Direction, GoalKind, Movement, Place, PlaceKind
+from fanweave.golden.fabric.graph import Direction, Movement, Place, PlaceKind
+from fanweave.golden.fabric.routes import Network
 from fanweave.golden.isa.dpu_event import DpuAction, DpuEvent, decode_dpu_verdict, encode_transfer
 from fanweave.sw.fabric.compile import compile_graph, plan_graph
-from fanweave.sw.fabric.dpu import host_numbers, tenant_numbers
+from fanweave.sw.fabric.dpu import host_numbers, plan_dpu, tenant_numbers
 
 KV = 0x10_0000
 SEND, HOLD, REJECT = DpuAction.SEND, DpuAction.HOLD, DpuAction.REJECT
@@ -168,5 +168,4 @@ def test_programs_know_so_many_movements(small_graph, sending, goal):
 def test_a_dpu_has_one_goal_of_a_kind(sending, goal):
     graph = sending(goal("bound_tail_latency", "kv"), goal("bound_tail_latency", "weights"))
     with pytest.raises(InputError, match="'dpu' has 2 goals bound_tail_latency; put all their"):
-        only_goal(graph, GoalKind.BOUND_TAIL_LATENCY, "dpu")
-    assert only_goal(graph, GoalKind.ISOLATE_TENANTS, "dpu") is None
+        plan_dpu(graph, Network(graph), graph.places["dpu"])
