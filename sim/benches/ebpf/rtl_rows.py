@@ -1,7 +1,12 @@
 """Cycles of the policy engine in RTL: classic programs, and operations on maps."""
 
+import random
+from collections import Counter
+
 from fanweave.golden.ebpf.config import PRESETS
+from fanweave.golden.ebpf.layout import needs
 from fanweave.golden.ebpf.maps import MapSpec
+from fanweave.golden.ebpf.maps.hash import hash_key
 from fanweave.golden.errors import FaultError
 from fanweave.golden.isa.ebpf_engine import MapCommand
 from fanweave.golden.isa.ebpf_machine import FaultCause
@@ -15,6 +20,7 @@ __all__ = ["classic_rows", "load_rows", "map_rows"]
 
 _KEY = bytes(range(16))
 _C = MapCommand
+_FULL_MAPS = 20
 
 
 def classic_rows() -> list[BenchRow]:
@@ -147,7 +153,7 @@ def map_rows() -> list[BenchRow]:
         ),
     ]
     replies = play(specs, [call for _, _, call in timed], PRESETS["default"])
-    return [
+    rows = [
         BenchRow(
             case=f"map unit, {case}",
             metric="map_cycles",
@@ -158,3 +164,23 @@ def map_rows() -> list[BenchRow]:
         )
         for (case, goal, _), reply in zip(timed, replies, strict=True)
     ]
+    return [*rows, _slowest_lookup()]
+
+
+def _slowest_lookup() -> BenchRow:
+    """A look-up takes two cycles, and one more for each further key of the bucket's chain."""
+    generator = random.Random(0)
+    entries = PRESETS["default"].entries
+    mask = needs(_map(MapType.HASH, 16, 8, entries), 1)["buckets"] - 1
+    longest = max(
+        max(Counter(hash_key(generator.randbytes(16)) & mask for _ in range(entries)).values())
+        for _ in range(_FULL_MAPS)
+    )
+    return BenchRow(
+        case=f"map unit, {_FULL_MAPS} full maps of {entries:,} random keys: slowest hash lookup",
+        metric="map_cycles",
+        value=1 + longest,
+        unit="cycles",
+        goal=6,
+        origin="model",
+    )
