@@ -186,6 +186,13 @@ class InstructionKind:
         return self._parsed[1]
 
     @property
+    def bits(self) -> str:
+        """The instruction from bit 31 down: ``0``, ``1``, or ``-`` where any bit is meant."""
+        return "".join(
+            str(self.match >> bit & 1) if self.mask >> bit & 1 else "-" for bit in range(31, -1, -1)
+        )
+
+    @property
     def fields(self) -> dict[str, tuple[FieldPart, ...]]:
         """Fields by name, and where their bits stand."""
         return self._parsed[2]

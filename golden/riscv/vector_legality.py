@@ -10,12 +10,22 @@ from fanweave.golden.isa.riscv_encoding import InstructionKind, Width
 from fanweave.golden.riscv.trap import illegal
 from fanweave.golden.riscv.vector_state import VectorState
 
-__all__ = ["Group", "check_arithmetic", "check_group", "check_mask", "overlap"]
+__all__ = [
+    "APART",
+    "MASK_DESTINATIONS",
+    "Group",
+    "check_arithmetic",
+    "check_group",
+    "check_mask",
+    "float_widths",
+    "overlap",
+]
 
 #: Destinations that must not overlap any source.
-_APART = frozenset({"vslideup", "vrgather", "vrgatherei16", "vcompress", "viota"})
-_APART |= {"vslide1up", "vfslide1up", "vmsbf", "vmsif", "vmsof"}
-_MASK_DESTINATIONS = (Width.MASK, Width.SCALAR, Width.SCALAR_DOUBLE)
+APART = frozenset({"vslideup", "vrgather", "vrgatherei16", "vcompress", "viota"})
+APART |= {"vslide1up", "vfslide1up", "vmsbf", "vmsif", "vmsof"}
+#: Destinations of one register, whatever LMUL is.
+MASK_DESTINATIONS = (Width.MASK, Width.SCALAR, Width.SCALAR_DOUBLE)
 
 
 @dataclass(frozen=True)
@@ -88,7 +98,7 @@ def _operand(vector: VectorState, width: Width, register: int) -> Group:
             return check_group(vector, register, sew, lmul8)
 
 
-def _float_widths(kind: InstructionKind, sew: int) -> tuple[int, ...]:
+def float_widths(kind: InstructionKind, sew: int) -> tuple[int, ...]:
     """Widths of the operands that are floating-point numbers."""
     name = kind.name
     if name.startswith("vfwcvt.f.x") or (name.startswith("vfncvt") and ".f.f" not in name):
@@ -156,7 +166,7 @@ def check_arithmetic(
         return
     if vector.illegal:
         raise illegal()
-    if shape.floating and not all(w in (16, 32) for w in _float_widths(kind, vector.sew)):
+    if shape.floating and not all(w in (16, 32) for w in float_widths(kind, vector.sew)):
         raise illegal()
     if shape.vd is None and shape.vs2 is None and shape.vs1 is None:
         return
@@ -171,12 +181,12 @@ def check_arithmetic(
     if shape.vd is None:
         return
     destination = _operand(vector, shape.vd, fields["vd"])
-    if shape.vd not in _MASK_DESTINATIONS or base in _APART:
+    if shape.vd not in MASK_DESTINATIONS or base in APART:
         if masked and destination.first == 0:
             raise illegal()
         if shape.accumulates:
             _check_sources([destination, *used])
-    if base in _APART:
+    if base in APART:
         if any(overlap(destination, source) for source in sources):
             raise illegal()
     elif shape.vd not in (Width.SCALAR, Width.SCALAR_DOUBLE):

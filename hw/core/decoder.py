@@ -82,20 +82,13 @@ class Decoder(wiring.Component):
         return value.as_signed() if name == "imm" else value
 
 
-def _pattern_of(row: InstructionKind) -> str:
-    """Bits of an instruction from the top, a dash where any is meant."""
-    return "".join(
-        "-" if not row.mask >> bit & 1 else str(row.match >> bit & 1) for bit in range(31, -1, -1)
-    )
-
-
 def _classes() -> dict[tuple[tuple[str, int], ...], list[str]]:
     """Patterns of the instructions that ask for the same."""
     classes: dict[tuple[tuple[str, int], ...], list[str]] = {}
     for row in INSTRUCTIONS:
         values = _values(row)
         if values is not None:
-            classes.setdefault(values, []).append(_pattern_of(row))
+            classes.setdefault(values, []).append(row.bits)
     return classes
 
 
@@ -147,5 +140,5 @@ def _immediate_classes() -> dict[tuple[str, tuple[FieldPart, ...]], list[str]]:
         for name in _IMMEDIATES:
             if asks(row) is not None and name in row.fields:
                 parts = tuple(sorted(row.fields[name], key=lambda part: part.place))
-                classes.setdefault((name, parts), []).append(_pattern_of(row))
+                classes.setdefault((name, parts), []).append(row.bits)
     return classes

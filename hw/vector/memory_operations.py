@@ -101,10 +101,4 @@ def _shape(row: InstructionKind) -> MemoryShape:
 
 def _patterns(rows: list[InstructionKind]) -> list[str]:
     """Patterns of rows, whatever their fields of segments; each once."""
-    found = {}
-    for row in rows:
-        bits = (
-            str(row.match >> bit & 1) if row.mask >> bit & 1 else "-" for bit in range(28, -1, -1)
-        )
-        found["---" + "".join(bits)] = True
-    return list(found)
+    return list(dict.fromkeys("---" + row.bits[3:] for row in rows))

@@ -131,13 +131,7 @@ _ROWS = [row for row in INSTRUCTIONS if permute_operation(row) is not None]
 
 def _matches(word: Value, rows: list[InstructionKind]) -> Value:
     """Whether a word is one of some rows."""
-    patterns = (
-        "".join(
-            str(row.match >> bit & 1) if row.mask >> bit & 1 else "-" for bit in range(31, -1, -1)
-        )
-        for row in rows
-    )
-    return word.matches(*patterns)
+    return word.matches(*(row.bits for row in rows))
 
 
 class PermuteDecoder(wiring.Component):
