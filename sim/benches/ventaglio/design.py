@@ -18,6 +18,7 @@ no_inline -module "{_NAME}.unit.bank_0"
 #: Sources that decide what the conversion gives: those that the harness imports, as a test checks.
 SOURCES = (
     "golden/errors.py",
+    "golden/presets.py",
     "golden/fp/*.py",
     "golden/isa/formats.py",
     "golden/isa/registers.py",
