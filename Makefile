@@ -64,7 +64,7 @@ sim: $(READY) ## Run a sparse trace through the RTL, bit-exact [CONFIG= TRACE= S
 
 test: $(READY) ## Run the test suite [TESTS=tests/sim JOBS=2]
 	@mkdir -p build
-	@$(BIN)/pytest -n $(JOBS) -q --junitxml=build/junit.xml $(TESTS)
+	@$(BIN)/pytest -n $(JOBS) --dist loadfile -q --junitxml=build/junit.xml $(TESTS)
 
 verilog: $(READY) ## Generate Verilog for synthesis [CONFIG= OUT=build/verilog]
 	@mkdir -p $(dir $(OUT))
