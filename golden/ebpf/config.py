@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 from fanweave.golden.errors import InputError
 
-__all__ = ["PRESETS", "EbpfConfig"]
+__all__ = ["LIMITS", "PRESETS", "EbpfConfig"]
 
 #: Field -> least and largest value; all are powers of two.
-_LIMITS = {
+LIMITS = {
     "threads": (2, 16),
     "slots": (16, 65_536),
     "context_bytes": (16, 4096),
@@ -82,7 +82,7 @@ class EbpfConfig:
     returns_context: bool = False
 
     def __post_init__(self) -> None:
-        for name, (low, high) in _LIMITS.items():
+        for name, (low, high) in LIMITS.items():
             value = getattr(self, name)
             if not isinstance(value, int) or not low <= value <= high or value & value - 1:
                 raise InputError(

@@ -25,6 +25,7 @@ _EXAMPLE = """\b
 Examples:
   fanweave verilog --list
   fanweave verilog ventaglio --config fp16 --set accumulators=512 -o build/verilog
+  fanweave verilog ebpf --for policy.o -o build/verilog
   fanweave verilog ebpf --config tiny --synth ecp5 --json area.json -o build/verilog
 """
 
@@ -45,6 +46,13 @@ Examples:
     multiple=True,
     metavar="FIELD=VALUE",
     help="Another value of one parameter; may be given several times.",
+)
+@click.option(
+    "--for",
+    "objects",
+    multiple=True,
+    metavar="OBJECT",
+    help="Of unit ebpf: make memories as large as this eBPF object needs; repeatable.",
 )
 @click.option(
     "--top",
@@ -69,6 +77,7 @@ def verilog(
     unit_name: str | None,
     preset_name: str,
     settings: tuple[str, ...],
+    objects: tuple[str, ...],
     top: str,
     folder: str | None,
     flow: str | None,
@@ -91,7 +100,10 @@ def verilog(
         return
     if folder is None:
         raise InputError("no folder is named; add -o DIR")
-    config = with_settings(unit.preset(preset_name), settings)
+    config = unit.preset(preset_name)
+    if objects:
+        config = _sized(unit, config, objects)
+    config = with_settings(config, settings)
     if top not in ("all", *unit.tops):
         raise InputError(
             f"unit {unit.name} has no top {top!r}; choose one of all, {', '.join(unit.tops)}"
@@ -117,6 +129,22 @@ def verilog(
     if json_file is not None:
         document = {"unit": unit.name, "parameters": as_data(config), "flow": flow, "tops": counts}
         write_json(json_file, document)
+
+
+def _sized(unit: Unit, config: Any, objects: tuple[str, ...]) -> Any:
+    """The engine with memories that hold any of some objects."""
+    from fanweave.sw.ebpf.object.loader import load_object
+    from fanweave.sw.ebpf.object.sizing import sized_for
+
+    if unit.name != "ebpf":
+        raise InputError(f"--for sizes the unit ebpf by an object; unit {unit.name} has no maps")
+    loaded = []
+    for name in objects:
+        try:
+            loaded.append(load_object(Path(name).read_bytes(), name))
+        except OSError as error:
+            raise InputError(f"{name} cannot be read: {error.strerror}") from None
+    return sized_for(loaded, config)
 
 
 def _checked_folder(folder: Path) -> Path:

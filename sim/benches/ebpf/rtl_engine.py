@@ -4,9 +4,7 @@ import atexit
 from dataclasses import replace
 
 from fanweave.golden.ebpf.config import EbpfConfig
-from fanweave.golden.ebpf.layout import needs
 from fanweave.golden.errors import InputError
-from fanweave.golden.isa.ebpf_maps import HASHES, QUEUES, MapType
 from fanweave.sim.benches.ebpf.engine_design import SERVER_CONFIG
 from fanweave.sim.benches.ebpf.engine_server import EngineServer
 from fanweave.sim.benches.ebpf.engine_texts import show_texts
@@ -14,13 +12,12 @@ from fanweave.sw.ebpf.driver import EngineDriver, over, run_now
 from fanweave.sw.ebpf.driver.objects import install_object, object_contents
 from fanweave.sw.ebpf.object.engines import RunRequest, RunResult
 from fanweave.sw.ebpf.object.model import ObjectFile
+from fanweave.sw.ebpf.object.sizing import engine_needs
 
 __all__ = ["config_for", "run"]
 
 #: Simulations that are alive, by configuration; they end with this process.
 _SERVERS: dict[EbpfConfig, EngineServer] = {}
-#: Types whose values a host or a helper can only copy whole.
-_COPIED = HASHES | QUEUES | {MapType.LPM_TRIE}
 
 
 def run(request: RunRequest) -> RunResult:
@@ -60,21 +57,10 @@ def config_for(loaded: ObjectFile, *, context_bytes: int = 0) -> EbpfConfig:
     InputError
         If none is large enough; the message names the parameter.
     """
-    specs = [made.spec for made in loaded.maps]
-    wanted = {
-        "context_bytes": context_bytes,
-        "maps": len(specs),
-        "images": len(loaded.programs),
-        "programs": len(loaded.programs),
-        "slots": sum(len(each.program.slots) for each in loaded.programs),
-        "key_bytes": max((spec.key_size for spec in specs), default=0),
-        "operand_bytes": max((s.value_size for s in specs if s.kind in _COPIED), default=0),
-    }
-    taken = [needs(spec, SERVER_CONFIG.engines) for spec in specs]
-    for name in ("value_bytes", "entries", "buckets", "prefixes"):
-        wanted[name] = sum(need[name] for need in taken)
-    # Every trie begins a row of its own.
-    wanted["prefixes"] += SERVER_CONFIG.prefix_lanes * sum(bool(n["prefixes"]) for n in taken)
+    wanted = engine_needs(
+        loaded, engines=SERVER_CONFIG.engines, prefix_lanes=SERVER_CONFIG.prefix_lanes
+    )
+    wanted["context_bytes"] = context_bytes
     least = {name: max(getattr(SERVER_CONFIG, name), least) for name, least in wanted.items()}
     return replace(SERVER_CONFIG, **{n: 1 << (v - 1).bit_length() for n, v in least.items()})
 

@@ -93,6 +93,11 @@ def test_one_top_alone(tmp_path):
         (("ebpf", "--set", "threads=5", "-o", "."), "threads = 5 is illegal"),
         (("ventaglio", "--config", "huge", "-o", "."), "unknown preset 'huge'"),
         (("ventaglio", "--set", "window=3", "-o", "."), "window = 3 is illegal"),
+        (
+            ("switch", "--for", "a.o", "-o", "."),
+            "--for sizes the unit ebpf by an object; unit switch",
+        ),
+        (("ebpf", "--for", "a.o", "-o", "."), "a.o cannot be read: No such file or directory"),
         (("ventaglio", "-o", "no/such/folder"), "does not exist; create it first"),
         (("ventaglio", "-o", ".", "--json", "a"), "--json holds what a synthesis counts; add"),
         (("ventaglio", "-o", ".", "--synth", "--json", "no/a"), "does not exist; create it first"),
