@@ -7,8 +7,14 @@ import click
 
 from fanweave.golden.ventaglio.config import preset
 from fanweave.sim.benches.cxl.commands import switch
+from fanweave.sim.benches.options import (
+    config_option,
+    json_option,
+    seed_option,
+    stall_option,
+    waves_option,
+)
 from fanweave.sim.report.files import check_output
-from fanweave.sim.waves.window import WindowOption
 
 __all__ = ["sim"]
 
@@ -32,14 +38,7 @@ def sim() -> None:
     metavar="FILE|NAME",
     help="Trace file, or the name of a shipped one.",
 )
-@click.option(
-    "--config",
-    "config_name",
-    default="default",
-    show_default=True,
-    metavar="PRESET",
-    help="Configuration of the unit.",
-)
+@config_option("unit")
 @click.option(
     "--only", default="", metavar="TEXT", help="Run only the projections whose name contains TEXT."
 )
@@ -50,23 +49,12 @@ def sim() -> None:
     show_default=True,
     help="One beat a cycle from memory for weights and indices together, or for each.",
 )
-@click.option(
-    "--stall",
-    type=click.IntRange(0, 255),
-    default=0,
-    show_default=True,
-    metavar="N",
-    help="Hold every stream back with chance N/256 a cycle.",
+@stall_option("stream")
+@seed_option("the stalls")
+@waves_option(
+    "0:2000", "Dump these cycles of the first projection to a VCD (2000 if none are given)."
 )
-@click.option("--seed", type=int, default=1, show_default=True, help="Seed of the stalls.")
-@click.option(
-    "--waves",
-    type=WindowOption(),
-    is_flag=False,
-    flag_value="0:2000",
-    help="Dump these cycles of the first projection to a VCD (2000 if none are given).",
-)
-@click.option("--json", "json_file", metavar="FILE", help="Write the result here as well.")
+@json_option()
 def ventaglio(
     trace_name: str,
     config_name: str,

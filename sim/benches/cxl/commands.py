@@ -8,8 +8,14 @@ import click
 
 from fanweave.golden.errors import FaultError
 from fanweave.sim.benches.cxl.latencies import Flow
+from fanweave.sim.benches.options import (
+    config_option,
+    json_option,
+    seed_option,
+    stall_option,
+    waves_option,
+)
 from fanweave.sim.report.files import check_output, write_json
-from fanweave.sim.waves.window import WindowOption
 
 __all__ = ["switch"]
 
@@ -17,14 +23,7 @@ _TIMEOUT, _PATIENCE = 2000, 200_000
 
 
 @click.command()
-@click.option(
-    "--config",
-    "config_name",
-    default="default",
-    show_default=True,
-    metavar="PRESET",
-    help="Configuration of the switch.",
-)
+@config_option("switch")
 @click.option(
     "--requests",
     type=click.IntRange(min=1),
@@ -39,14 +38,7 @@ _TIMEOUT, _PATIENCE = 2000, 200_000
     show_default=True,
     help="Mean cycles between two requests of a host.",
 )
-@click.option(
-    "--stall",
-    type=click.IntRange(0, 255),
-    default=0,
-    show_default=True,
-    metavar="N",
-    help="Hold every link back with chance N/256 a cycle.",
-)
+@stall_option("link")
 @click.option(
     "--snoops",
     type=click.IntRange(0, 4096),
@@ -54,15 +46,12 @@ _TIMEOUT, _PATIENCE = 2000, 200_000
     show_default=True,
     help="Back-invalidations of each device.",
 )
-@click.option("--seed", type=int, default=1, show_default=True, help="Of the traffic.")
-@click.option(
-    "--waves",
-    type=WindowOption(),
-    is_flag=False,
-    flag_value="200:1200",
-    help="Dump these cycles to a VCD (200 to 1200 if none are given), with messages as text.",
+@seed_option("the traffic")
+@waves_option(
+    "200:1200",
+    "Dump these cycles to a VCD (200 to 1200 if none are given), with messages as text.",
 )
-@click.option("--json", "json_file", metavar="FILE", help="Write the result here as well.")
+@json_option()
 def switch(
     config_name: str,
     requests: int,
