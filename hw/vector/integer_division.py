@@ -11,6 +11,7 @@ from fanweave.hw.vector.simd import (
     by_element,
     by_width,
     is_top,
+    named,
     select_bytes,
 )
 
@@ -21,7 +22,8 @@ class IntegerDivision(wiring.Component):
     """A bit of each quotient a cycle, so as many cycles as an element has bits, and four.
 
     A quotient by zero is all ones and a rest by zero the dividend: the algorithm gives both if
-    the sign of such a quotient is left alone. The least number divided by -1 is itself. One adder
+    the sign of such a quotient is left alone. A rest that is to be shifted is shorter than the
+    dividend, so its highest bit is 0. The least number divided by -1 is itself. One adder
     makes operands positive, subtracts, and gives results their signs.
 
     Members
@@ -47,18 +49,18 @@ class IntegerDivision(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        width, tops = self.controls.width, is_top(self.controls.width)
+        width = self.controls.width
+        tops = named(m, "tops", is_top(width))
         is_signed = self.controls.vs2_signed.replicate(4)
         divisor, rest = Signal(32), Signal(32)
         quotient = Signal(32)  # dividends move out at their tops, quotients in at their bottoms
         steps = Signal(range(33))
         a, b = Signal(32), Signal(32)
-        negative_vs2 = is_signed & at_tops(width, self.vs2)
-        negative_vs1 = is_signed & at_tops(width, self.vs1)
+        negative_vs2 = named(m, "negative_vs2", is_signed & at_tops(width, self.vs2))
+        negative_vs1 = named(m, "negative_vs1", is_signed & at_tops(width, self.vs1))
         total, carried = add_elements(m, "step", width, a, ~b, Const(0b1111, 4))
-        lost = Cat(rest[8 * place + 7] for place in range(4))
-        moved = _shifted(rest, tops, at_tops(width, quotient))
-        fits = by_element(width, lost | carried)
+        moved = named(m, "moved", _shifted(rest, tops, at_tops(width, quotient)))
+        fits = named(m, "fits", by_element(width, carried))
         with m.FSM(name="division"):
             with m.State("IDLE"):
                 m.d.comb += b.eq(self.vs2)
@@ -83,7 +85,7 @@ class IntegerDivision(wiring.Component):
                 with m.If(steps == 1):
                     m.next = "SIGN"
             with m.State("SIGN"):
-                found = Mux(self.controls.remainder, rest, quotient)
+                found = named(m, "found", Mux(self.controls.remainder, rest, quotient))
                 none = Cat(~self.vs1.word_select(place, 8).any() for place in range(4))
                 halves = Cat(none[:2].all().replicate(2), none[2:].all().replicate(2))
                 by_zero = by_width(width, (none, halves, none.all().replicate(4)))

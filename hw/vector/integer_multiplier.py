@@ -4,7 +4,7 @@ from amaranth import Cat, Module, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from fanweave.hw.vector.simd import by_width, is_top
+from fanweave.hw.vector.simd import by_width, is_top, named
 
 __all__ = ["IntegerMultiplier"]
 
@@ -31,7 +31,7 @@ class IntegerMultiplier(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        tops = is_top(self.width)
+        tops = named(m, "tops", is_top(self.width))
         a, b = (
             self._extended(m, name, given, is_signed, tops)
             for name, given, is_signed in (

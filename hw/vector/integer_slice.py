@@ -13,7 +13,7 @@ from fanweave.hw.vector.integer_operations import (
     Result,
 )
 from fanweave.hw.vector.integer_shifter import IntegerShifter, rounds_up
-from fanweave.hw.vector.simd import add_elements, by_element, by_width, is_top, select_bytes
+from fanweave.hw.vector.simd import add_elements, by_element, by_width, is_top, named, select_bytes
 
 __all__ = ["IntegerSlice", "IntegerStage"]
 
@@ -114,7 +114,9 @@ class IntegerSlice(wiring.Component):
             b.eq(Mux(controls.swapped, self.vs2, self.vs1)),
             summand.eq(b ^ subtract.replicate(32)),
         ]
-        carry = (self.carry & controls.with_carry.replicate(4)) ^ subtract.replicate(4)
+        carry = named(
+            m, "carries", (self.carry & controls.with_carry.replicate(4)) ^ subtract.replicate(4)
+        )
         total, carried = add_elements(m, "sum", width, a, summand, carry)
         a_top, b_top, total_top = (
             Cat(v[8 * place + 7] for place in range(4)) for v in (a, summand, total)
@@ -125,7 +127,7 @@ class IntegerSlice(wiring.Component):
             width, (zero, Cat(0, halves[0], 0, halves[1]), Cat(Const(0, 3), zero.all()))
         )
         opposed = is_signed.replicate(4) & (a_top ^ ~b_top)
-        less = (opposed & a_top) | (~opposed & ~carried)
+        less = named(m, "less", (opposed & a_top) | (~opposed & ~carried))
         compared = Signal(4)
         with m.Switch(controls.comparison):
             for comparison, found in (
@@ -138,16 +140,16 @@ class IntegerSlice(wiring.Component):
                     m.d.comb += compared.eq(found)
         # One bit more than the sum has, and what a sum that does not fit becomes.
         beyond = ((a_top ^ b_top) & is_signed.replicate(4)) | (subtract & ~is_signed).replicate(4)
-        extended = (beyond ^ carried)[:4]
+        extended = named(m, "extended", (beyond ^ carried)[:4])
         overflow = Mux(
             is_signed, ~(a_top ^ b_top) & (total_top ^ a_top), carried ^ subtract.replicate(4)
         )
-        tops, limit = is_top(width), Signal(32)
-        full = by_element(width, Mux(is_signed, ~a_top, (~subtract).replicate(4)))
+        tops, limit = named(m, "tops", is_top(width)), Signal(32)
+        full = named(m, "full", by_element(width, Mux(is_signed, ~a_top, (~subtract).replicate(4))))
         for place in range(4):
             byte = Cat(full[place].replicate(7), full[place] ^ (is_signed & tops[place]))
             m.d.comb += limit.word_select(place, 8).eq(byte)
-        overflows = by_element(width, overflow)
+        overflows = named(m, "overflows", by_element(width, overflow))
         halved = [
             Cat(
                 total[8 * place + 1 : 8 * place + 8],
@@ -159,7 +161,7 @@ class IntegerSlice(wiring.Component):
         ]
         lowest = Cat(total[8 * place] for place in range(4))
         second = Cat(total[8 * place + 1] for place in range(4))
-        chosen = by_element(width, less ^ controls.largest.replicate(4))
+        chosen = named(m, "chosen", by_element(width, less ^ controls.largest.replicate(4)))
         m.d.comb += bits.eq(compared ^ controls.inverted.replicate(4))
         with m.Switch(controls.result):
             with m.Case(Result.SUM):
@@ -223,7 +225,10 @@ class IntegerSlice(wiring.Component):
         controls = self.first.controls
         width, is_signed = controls.width, controls.vs2_signed
         a, b, carry = Signal(32, name="second_a"), Signal(32, name="second_b"), Signal(4)
-        low, high, fraction, raised, beyond = _parts(width, product, self.first.mode)
+        low, high, fraction, raised, beyond = (
+            named(m, f"product_{number}", part)
+            for number, part in enumerate(_parts(width, product, self.first.mode))
+        )
         m.d.comb += [a.eq(value), carry.eq(increments)]
         with m.Switch(controls.part):
             with m.Case(Part.LOW):

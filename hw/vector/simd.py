@@ -2,7 +2,7 @@
 
 from amaranth import Cat, Const, Module, Mux, Signal, Value
 
-__all__ = ["add_elements", "at_tops", "by_element", "by_width", "is_top", "select_bytes"]
+__all__ = ["add_elements", "at_tops", "by_element", "by_width", "is_top", "named", "select_bytes"]
 
 _BYTES = 4
 
@@ -36,9 +36,16 @@ def select_bytes(chosen: Value, a: Value, b: Value) -> Value:
     )
 
 
+def named(m: Module, name: str, value: Value) -> Signal:
+    """A signal for what is used in several places, so that it is computed once."""
+    signal = Signal(len(value), name=name)
+    m.d.comb += signal.eq(value)
+    return signal
+
+
 def add_elements(
     m: Module, name: str, width: Value, a: Value, b: Value, carry: Value
-) -> tuple[Value, Value]:
+) -> tuple[Signal, Signal]:
     """Sums of elements, each with a carry into it.
 
     In front of every byte stands one more place. In front of an element both summands have the
@@ -58,11 +65,11 @@ def add_elements(
 
     Returns
     -------
-    total : Value, 32 bits
-    carried : Value, 4 bits
+    total : Signal, 32 bits
+    carried : Signal, 4 bits
         Out of the element whose highest byte it is; others mean nothing.
     """
-    tops = is_top(width)
+    tops = named(m, f"{name}_tops", is_top(width))
     left: list[Value] = []
     right: list[Value] = []
     for place in range(_BYTES):
@@ -71,7 +78,12 @@ def add_elements(
         right += [starts & carry[place], b.word_select(place, 8)]
     total = Signal(9 * _BYTES + 1, name=f"{name}_total")
     m.d.comb += total.eq(Cat(*left) + Cat(*right))
-    return (
-        Cat(total[9 * place + 1 : 9 * place + 9] for place in range(_BYTES)),
-        Cat(total[9 * place + 9] for place in range(_BYTES)),
+    result, carried = (
+        Signal(8 * _BYTES, name=f"{name}_result"),
+        Signal(_BYTES, name=f"{name}_carry"),
     )
+    m.d.comb += [
+        result.eq(Cat(total[9 * place + 1 : 9 * place + 9] for place in range(_BYTES))),
+        carried.eq(Cat(total[9 * place + 9] for place in range(_BYTES))),
+    ]
+    return result, carried

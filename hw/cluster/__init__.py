@@ -1,0 +1,1 @@
+"""The cluster: core complexes and what they share."""

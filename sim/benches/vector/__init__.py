@@ -1,0 +1,1 @@
+"""Benches of a core with its vector unit."""
