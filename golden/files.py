@@ -10,6 +10,9 @@ __all__ = ["replace_file"]
 def replace_file(path: Path, content: bytes) -> None:
     """Write a file through a temporary one beside it.
 
+    A link stays, and its target is replaced. A device or a pipe is written to, for there is
+    nothing to keep.
+
     Parameters
     ----------
     path : Path
@@ -22,7 +25,11 @@ def replace_file(path: Path, content: bytes) -> None:
     OSError
         If it cannot be written.
     """
-    handle, temporary = tempfile.mkstemp(dir=path.absolute().parent, prefix=f".{path.name}.")
+    if path.exists() and not path.is_file() and not path.is_dir():
+        path.write_bytes(content)
+        return
+    path = path.resolve()
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as stream:
             stream.write(content)

@@ -28,6 +28,8 @@ def check_output(path: Path | str | None) -> None:
     path = Path(path)
     if path.is_dir():
         raise InputError(f"output {path} is a folder; name a file in it")
+    if path.exists() and not path.is_file():
+        return  # a device or a pipe
     if not path.absolute().parent.is_dir():
         raise InputError(
             f"output {path}: folder {path.absolute().parent} does not exist; create it first"
