@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from fanweave.golden.errors import InputError
+from fanweave.golden.isa.formats import ElementFormat
 
 __all__ = ["CoreConfig"]
 
@@ -24,6 +25,8 @@ class CoreConfig:
         had.
     accumulators : int
         Accumulators of 32 bits in Ventaglio's bank.
+    formats : tuple of ElementFormat
+        Formats of its elements.
 
     Raises
     ------
@@ -36,6 +39,7 @@ class CoreConfig:
     segments: int = 8
     agnostic_ones: bool = False
     accumulators: int = 256
+    formats: tuple[ElementFormat, ...] = tuple(ElementFormat)
 
     def __post_init__(self) -> None:
         if self.vlen & self.vlen - 1 or not 64 <= self.vlen <= 4096:

@@ -59,6 +59,11 @@ class Pattern:
             return self.width
         return -(-elements // self.n) * self.m
 
+    def index_words(self, elements: int) -> int:
+        """Words of 32 bits that the indices of `elements` elements take."""
+        count = self.width if self.mode is IndexMode.BITMASK else elements
+        return -(-count * self.bits // 32)
+
 
 def _refuse(step: Step, cause: VectorFault) -> TrapError:
     """Note an error and trap."""
@@ -86,7 +91,7 @@ def pattern_of(step: Step) -> Pattern:
         return _extended_pattern(step, word, values["vtlwidth"])
     m, ratio = 1 << values["vtlblks"], values["vtlratio"]
     n = m >> ratio
-    if n == 0 or ratio == 3:
+    if n == 0 or ratio == 3 or ElementFormat.FP32 not in step.hart.config.formats:
         raise _refuse(step, VectorFault.ILLEGAL_FORMAT)
     return Pattern(
         element=ElementFormat.FP32,
@@ -102,7 +107,7 @@ def pattern_of(step: Step) -> Pattern:
 def _extended_pattern(step: Step, word: int, width: int) -> Pattern:
     code, mode = _FORMAT.field("element").extract(word), _FORMAT.field("index_mode").extract(word)
     n, m = _FORMAT.field("n").extract(word), _FORMAT.field("m").extract(word)
-    known = code in tuple(ElementFormat) and mode in tuple(IndexMode)
+    known = code in step.hart.config.formats and mode in tuple(IndexMode)
     if not known or (mode == IndexMode.N_OF_M and not 1 <= n <= m <= 32):
         raise _refuse(step, VectorFault.ILLEGAL_FORMAT)
     if mode in (IndexMode.BITMASK, IndexMode.ABSOLUTE_8, IndexMode.ABSOLUTE_16) and width == 0:
@@ -175,14 +180,18 @@ def clear(step: Step) -> None:
     step.hart.bank[:] = 0
 
 
+def _first_index_word(step: Step) -> int:
+    """Word of 32 bits of the register file at which vs1 begins."""
+    return step.fields["vs1"] * step.hart.config.vlen // 32
+
+
 def _columns(step: Step, pattern: Pattern, count: int) -> np.ndarray:
     """Column of each element; int64 [count]."""
     position = np.arange(count)
     if pattern.mode is IndexMode.DENSE:
         return position
-    words = -(-(pattern.width if pattern.mode is IndexMode.BITMASK else count * pattern.bits) // 32)
-    start = step.fields["vs1"] * step.hart.config.vlen // 32
-    source = step.vector.bytes.view(np.uint32)[start : start + words]
+    start = _first_index_word(step)
+    source = step.vector.bytes.view(np.uint32)[start : start + pattern.index_words(count)]
     if pattern.mode is IndexMode.BITMASK:
         bits = np.unpackbits(source.copy().view(np.uint8), bitorder="little")[: pattern.width]
         found = np.flatnonzero(bits)
@@ -227,6 +236,9 @@ def multiply(step: Step) -> None:
     mapped = step.hart.csrs.values["vtlreg"]
     group = max(step.vector.lmul8 // 8, 1)
     if step.fields["vs2"] % group or any(mapped >> step.fields[n] & 1 for n in ("vs1", "vs2")):
+        raise illegal()
+    first = _first_index_word(step)
+    if first + pattern.index_words(step.vl) > step.vector.bytes.shape[0] // 4:
         raise illegal()
     width = pattern.columns(step.vl)
     if width > part.shape[0]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from fanweave.golden.errors import InputError
 from fanweave.golden.riscv.config import CoreConfig
+from fanweave.golden.ventaglio.config import VentaglioConfig
 
 __all__ = ["PRESETS", "VectorConfig"]
 
@@ -23,6 +24,9 @@ class VectorConfig:
         Instructions in flight, a power of two from 2 to 16.
     segments : int
         Fields of the longest segment load or store, 1 to 8.
+    ventaglio : VentaglioConfig or None
+        The Ventaglio unit, with beats of all lanes, one output, and as many accumulators as a word
+        or a register has bits, or a number between; None leaves it out.
 
     Raises
     ------
@@ -34,6 +38,7 @@ class VectorConfig:
     lanes: int = 4
     slots: int = 8
     segments: int = 8
+    ventaglio: VentaglioConfig | None = None
 
     def __post_init__(self) -> None:
         for name, least, most in (
@@ -54,6 +59,21 @@ class VectorConfig:
             )
         if not 1 <= self.segments <= 8:
             raise InputError(f"segments is {self.segments}; expected 1 to 8")
+        if self.ventaglio is not None:
+            self._check_ventaglio(self.ventaglio)
+
+    def _check_ventaglio(self, ventaglio: VentaglioConfig) -> None:
+        for name, value, expected in (
+            ("beat_bits", ventaglio.beat_bits, self.word_bits),
+            ("max_outputs", ventaglio.max_outputs, 1),
+        ):
+            if value != expected:
+                raise InputError(f"ventaglio has {name} = {value}; expected {expected} here")
+        if not self.word_bits <= ventaglio.accumulators <= self.vlen:
+            raise InputError(
+                f"ventaglio has accumulators = {ventaglio.accumulators}; "
+                f"expected {self.word_bits} to {self.vlen} here"
+            )
 
     @property
     def word_bits(self) -> int:
@@ -73,11 +93,19 @@ class VectorConfig:
     @property
     def golden(self) -> CoreConfig:
         """The golden core that this unit belongs to."""
-        return CoreConfig(vlen=self.vlen, segments=self.segments)
+        if self.ventaglio is None:
+            return CoreConfig(vlen=self.vlen, segments=self.segments)
+        return CoreConfig(
+            vlen=self.vlen,
+            segments=self.segments,
+            accumulators=self.ventaglio.accumulators,
+            formats=self.ventaglio.formats,
+        )
 
 
 #: By name, as command lines have them.
 PRESETS: Mapping[str, VectorConfig] = {
     "default": VectorConfig(),
     "small": VectorConfig(vlen=128, lanes=1, slots=4),
+    "ventaglio": VectorConfig(ventaglio=VentaglioConfig(max_outputs=1)),
 }

@@ -22,6 +22,8 @@ class Bank(wiring.Component):
     ----------
     config : VentaglioConfig
         Parameters of the unit.
+    writable : bool
+        Whether accumulators can be written from outside.
 
     Members
     -------
@@ -37,10 +39,13 @@ class Bank(wiring.Component):
         Combinational read for the drain; only while no accumulation of it is in flight.
     read_clear : In(1)
         The accumulator that is read becomes 0.
+    write : In(1); write_data : In(32)
+        If it is writable: the accumulator at ``read_entry`` becomes this; only while idle.
     """
 
-    def __init__(self, *, config: VentaglioConfig) -> None:
+    def __init__(self, *, config: VentaglioConfig, writable: bool = False) -> None:
         self.config = config
+        self.writable = writable
         super().__init__(
             {
                 "valid": In(1),
@@ -54,6 +59,7 @@ class Bank(wiring.Component):
                 "read_entry": In(entry_shape(config)),
                 "read_data": Out(32),
                 "read_clear": In(1),
+                **({"write": In(1), "write_data": In(32)} if writable else {}),
             }
         )
 
@@ -104,6 +110,9 @@ class Bank(wiring.Component):
                 m.d.sync += [accumulated.eq(accumulator.sum), written[i].eq(1)]
             with m.Elif(self.read_clear & (self.read_entry == i)):
                 m.d.sync += written[i].eq(0)
+            if self.writable:
+                with m.If(self.write & (self.read_entry == i)):
+                    m.d.sync += [accumulated.eq(self.write_data), written[i].eq(1)]
         with m.If(self.clear):
             m.d.sync += written.eq(0)
         return m

@@ -1,6 +1,6 @@
 """Forms groups: which elements go through the lanes next, and the columns that they name."""
 
-from amaranth import Module, Mux, Signal, Value, unsigned
+from amaranth import Cat, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -15,7 +15,7 @@ from fanweave.hw.ventaglio.payloads import (
     group_layout,
 )
 
-__all__ = ["Decoder"]
+__all__ = ["Decoder", "group_geometry", "spread_elements"]
 
 
 class Decoder(wiring.Component):
@@ -81,7 +81,7 @@ class Decoder(wiring.Component):
         m.submodules.fields = fields = FieldColumns(config=config)
         m.submodules.mask = mask = MaskColumns(config=config)
 
-        element_log2, lanes = self._geometry(m)
+        element_log2, lanes = group_geometry(m, self.config, self.operation)
         done = Signal(16)  # elements of the first row that were taken
         first_left = Signal(16)
         second_usable = Signal()
@@ -161,25 +161,6 @@ class Decoder(wiring.Component):
         m.d.comb += self.groups.payload.element.eq(done)
         return m
 
-    def _geometry(self, m: Module) -> tuple[Signal, Signal]:
-        """Element width as a power of two, and the lanes of a group."""
-        config = self.config
-        element_log2 = Signal(3)
-        lanes = Signal(range(config.lanes + 1))
-        with m.Switch(self.operation.element):
-            for element_format in config.formats:
-                with m.Case(element_format):
-                    m.d.comb += [
-                        element_log2.eq((element_format.bits - 1).bit_length()),
-                        lanes.eq(config.lanes_of(element_format)),
-                    ]
-                    for mode, bits in ((IndexMode.ABSOLUTE_8, 8), (IndexMode.ABSOLUTE_16, 16)):
-                        most = config.beat_bits // bits
-                        if most < config.lanes_of(element_format):
-                            with m.If(self.operation.index_mode == mode):
-                                m.d.comb += lanes.eq(most)
-        return element_log2, lanes
-
     def _check_length(
         self,
         m: Module,
@@ -258,7 +239,7 @@ class Decoder(wiring.Component):
         count: Signal,
         first_count: Signal,
     ) -> None:
-        """Put elements on their lanes: element e of FP32 stands where four of FP8 do."""
+        """What goes through the lanes next."""
         config = self.config
         group = self.groups.payload
         m.d.comb += [
@@ -276,17 +257,65 @@ class Decoder(wiring.Component):
         columns = Signal(data.ArrayLayout(unsigned(16), config.lanes))
         for e in range(config.lanes):
             m.d.comb += columns[e].eq(Mux(by_mask, mask.columns[e], fields.columns[e]))
-        widths = sorted({f.bits for f in config.formats})
-        for lane in range(config.lanes):
-            with m.Switch(self.operation.element):
-                for bits in widths:
-                    spread = bits // config.element_bits
-                    if lane % spread:
-                        continue
-                    e = lane // spread
-                    with m.Case(*(f for f in config.formats if f.bits == bits)):
-                        m.d.comb += [
-                            group.valid[lane].eq((e < count) & (self.first.marker == Marker.ROW)),
-                            group.second[lane].eq(e >= first_count),
-                            group.columns[lane].eq(columns[e]),
-                        ]
+        second = Cat(e >= first_count for e in range(config.lanes))
+        is_row = self.first.marker == Marker.ROW
+        valid = Cat((e < count) & is_row for e in range(config.lanes))
+        spread_elements(m, config, group, valid, second, columns)
+
+
+def group_geometry(
+    m: Module, config: VentaglioConfig, operation: data.View
+) -> tuple[Signal, Signal]:
+    """log2 of an element's bits, and the elements of a group."""
+    element_log2 = Signal(3)
+    lanes = Signal(range(config.lanes + 1))
+    with m.Switch(operation.element):
+        for element_format in config.formats:
+            with m.Case(element_format):
+                m.d.comb += [
+                    element_log2.eq((element_format.bits - 1).bit_length()),
+                    lanes.eq(config.lanes_of(element_format)),
+                ]
+                for mode, bits in ((IndexMode.ABSOLUTE_8, 8), (IndexMode.ABSOLUTE_16, 16)):
+                    most = config.beat_bits // bits
+                    if most < config.lanes_of(element_format):
+                        with m.If(operation.index_mode == mode):
+                            m.d.comb += lanes.eq(most)
+    return element_log2, lanes
+
+
+def spread_elements(
+    m: Module,
+    config: VentaglioConfig,
+    group: data.View,
+    valid: Value,
+    second: Value,
+    columns: data.View,
+) -> None:
+    """Put elements on their lanes: element e of FP32 stands where four of FP8 do.
+
+    Parameters
+    ----------
+    m : Module
+        Where the group's members are driven.
+    config : VentaglioConfig
+        Parameters of the unit.
+    group : View of `group_layout`
+        With its operation.
+    valid, second, columns : Value, Value, array of Value
+        By element.
+    """
+    widths = sorted({f.bits for f in config.formats})
+    for lane in range(config.lanes):
+        with m.Switch(group.config.element):
+            for bits in widths:
+                spread = bits // config.element_bits
+                if lane % spread:
+                    continue
+                e = lane // spread
+                with m.Case(*(f for f in config.formats if f.bits == bits)):
+                    m.d.comb += [
+                        group.valid[lane].eq(valid[e]),
+                        group.second[lane].eq(second[e]),
+                        group.columns[lane].eq(columns[e]),
+                    ]

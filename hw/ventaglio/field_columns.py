@@ -48,21 +48,27 @@ class FieldColumns(wiring.Component):
     ----------
     config : VentaglioConfig
         Parameters of the unit.
+    width_given : bool
+        Whether ``field_bits`` tells the width of a field, instead of the operation.
 
     Members
     -------
     The members of `columns_members`; ``step`` says that the group is taken, ``rows_done``
     how many rows end in it, ``reset`` that the operation ends.
+    field_bits : In(5)
+        One of the widths that operations have, if it is given.
     """
 
-    def __init__(self, *, config: VentaglioConfig) -> None:
+    def __init__(self, *, config: VentaglioConfig, width_given: bool = False) -> None:
         self.config = config
+        self.width_given = width_given
         # An ordinal is a place in a block plus elements of a group. With a factor that is too
         # large by less than 1, x // n == (x * ceil(2 ** bits / n)) >> bits holds as long as
         # x / 2 ** bits < 1 / n for every ordinal x.
         self._ordinal_bits = (_LARGEST_BLOCK - 1 + config.lanes).bit_length()
         self._reciprocal_bits = self._ordinal_bits + (_LARGEST_BLOCK - 1).bit_length()
-        super().__init__(columns_members(config))
+        given = {"field_bits": In(5)} if width_given else {}
+        super().__init__(columns_members(config) | given)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -101,7 +107,7 @@ class FieldColumns(wiring.Component):
                 m.d.comb += field_bits.eq(16)
             with m.Default():
                 m.d.comb += block.eq(1)
-        return field_bits, n, block
+        return (self.field_bits if self.width_given else field_bits), n, block
 
     def _extent(self, m: Module, field_bits: Signal, phase: Signal) -> Signal:
         """Index bits of the group; returns the padding behind the first row."""
