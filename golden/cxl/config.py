@@ -20,6 +20,8 @@ _LIMITS = {
     "bindings": (1, 16, False),
     "rules": (1, 8, False),
     "pending": (16, 256, True),
+    "moves": (1, 8, False),
+    "move_lines": (1, 16, True),
     "clock_ns": (1, 16, False),
 }
 
@@ -47,6 +49,10 @@ class SwitchConfig:
         Rules of the event filter.
     pending : int
         Events whose verdict can still come.
+    moves : int
+        Pages of a host that may be elsewhere than its ranges say.
+    move_lines : int
+        Lines of a moving page that are held and copied together.
     clock_ns : int
         Nanoseconds of a cycle, for the latency that events name.
 
@@ -66,6 +72,8 @@ class SwitchConfig:
     bindings: int = 8
     rules: int = 4
     pending: int = 64
+    moves: int = 4
+    move_lines: int = 8
     clock_ns: int = 1
 
     def __post_init__(self) -> None:
@@ -92,6 +100,7 @@ class SwitchConfig:
             decoders=self.decoders,
             bindings=self.bindings,
             rules=self.rules,
+            moves=self.moves,
         )
 
 
@@ -99,7 +108,15 @@ class SwitchConfig:
 PRESETS: dict[str, SwitchConfig] = {
     "default": SwitchConfig(),
     "tiny": SwitchConfig(
-        downstream=2, slots=16, bi_slots=4, queue=4, decoders=2, bindings=4, rules=2, pending=16
+        downstream=2,
+        slots=16,
+        bi_slots=4,
+        queue=4,
+        decoders=2,
+        bindings=4,
+        rules=2,
+        pending=16,
+        moves=2,
     ),
     "wide": SwitchConfig(upstream=4, downstream=8, queue=16),
 }

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 from fanweave.golden.cxl.config import SwitchConfig
 from fanweave.golden.cxl.messages import Message, message
+from fanweave.golden.cxl.migration import Migration
+from fanweave.golden.cxl.moves import Moves
 from fanweave.golden.cxl.tables import Device, Tables
 from fanweave.golden.errors import FaultError
 from fanweave.golden.isa.cxl_event import (
@@ -41,7 +43,7 @@ class Delivery:
     request : Message or None
         The host's request, of a request to a device.
     host : int
-        Whose.
+        Whose; the number behind those of all hosts for a request of the switch's own.
     copy : bool
         Whether its answers go nowhere.
     """
@@ -81,9 +83,24 @@ class SwitchModel:
     def __init__(self, config: SwitchConfig) -> None:
         self.config = config
         self.tables = Tables(config)
+        self.moves = Moves(self.tables)
+        self.migration = Migration(
+            self.moves, send=self._send_own, forget=self._forget_own, locate=self.locate
+        )
         self._open: dict[tuple[int, int], _Open] = {}
         self._snooped: dict[tuple[int, int], _Snooped] = {}
         self._waiting: dict[tuple[int, Channel, int], deque[Delivery]] = {}
+
+    def write(self, address: int, word: int) -> None:
+        """A register write, by word address."""
+        self.tables.write(address, word)
+        entry = self.tables.move_entry(address)
+        if entry is not None:
+            self.moves.clear(*entry)
+
+    def locate(self, host: int, line: int) -> Device | None:
+        """The logical device that has a line of a host now."""
+        return self.moves.locate(host, line, self.tables.decode(host, line))
 
     def request(
         self,
@@ -93,6 +110,7 @@ class SwitchModel:
         *,
         deny: bool = False,
         dead: frozenset[int] = frozenset(),
+        decoded: tuple[Device | None] | None = None,
     ) -> list[Delivery]:
         """A request of a host.
 
@@ -108,6 +126,8 @@ class SwitchModel:
             The default is to deny.
         dead : frozenset of int
             Ports that are dead.
+        decoded : tuple of Device or None, optional
+            What the tables said when it came in; without, what they say now.
 
         Returns
         -------
@@ -119,7 +139,9 @@ class SwitchModel:
             return []
         default = Verdict(action=VerdictAction.DENY) if deny else _PASS
         verdict = verdict or default
-        target = self.tables.decode(host, request["address"])
+        line = request["address"]
+        (ranges_say,) = decoded or (self.tables.decode(host, line),)
+        target = home = self.moves.locate(host, line, ranges_say)
         other = None
         if verdict.action in (VerdictAction.REDIRECT, VerdictAction.MIRROR):
             other = self.tables.own_device(host, verdict.island)
@@ -132,12 +154,8 @@ class SwitchModel:
             sent = self.error(host, request, answers_of(channel, opcode, snoop), lost=lost)
         else:
             sent = [self._deliver(host, request, target, copy=False)]
-        if (
-            verdict.action is VerdictAction.MIRROR
-            and other
-            and self.tables.decode(host, request["address"])
-            and other.port not in dead
-        ):
+        mirrored = verdict.action is VerdictAction.MIRROR and home
+        if mirrored and other and other.port not in dead:
             sent.append(self._deliver(host, request, other, copy=True))
         return sent
 
@@ -161,6 +179,25 @@ class SwitchModel:
         queue = self._waiting.setdefault((target.port, request.channel, host), deque())
         queue.append(delivery)
         return delivery
+
+    def _send_own(self, request: Message, target: Device) -> None:
+        self._deliver(self.config.upstream, request, target, copy=False)
+
+    def _forget_own(self) -> None:
+        own = self.config.upstream
+        self._waiting = {key: queue for key, queue in self._waiting.items() if key[2] != own}
+        self._open = {key: entry for key, entry in self._open.items() if entry.host != own}
+
+    def on_its_way(self, host: int, line: int) -> bool:
+        """Whether a host's request for a line is between the switch and a device, or open there."""
+        waiting = (
+            delivery.message
+            for (_, _, whose), queue in self._waiting.items()
+            if whose == host
+            for delivery in queue
+        )
+        opened = (entry.request for entry in self._open.values() if entry.host == host)
+        return any(sent["address"] == line for sent in (*waiting, *opened))
 
     def arrives(self, port: int, came: Message) -> Delivery:
         """A request reaches its device, with the tag that the switch gave it.
@@ -198,6 +235,9 @@ class SwitchModel:
         entry.waits.remove(came.channel)
         if not entry.waits:
             del self._open[port, came["tag"]]
+        if entry.host == self.config.upstream:
+            self.migration.answered(entry.request, came)
+            return []
         if entry.copy:
             return []
         answer = came.changed(tag=entry.request["tag"], ld_id=entry.request["ld_id"])
@@ -206,7 +246,7 @@ class SwitchModel:
     def expires(self, port: int, tag: int) -> list[Delivery]:
         """The device did not answer in time."""
         entry = self._open.pop((port, tag), None)
-        if entry is None or entry.copy:
+        if entry is None or entry.copy or entry.host == self.config.upstream:
             return []
         return self.error(entry.host, entry.request, entry.waits, lost=True)
 

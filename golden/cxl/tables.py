@@ -13,9 +13,10 @@ from fanweave.golden.isa.cxl_switch import (
 )
 from fanweave.golden.isa.registers import Register
 
-__all__ = ["Device", "Tables", "range_writes"]
+__all__ = ["PAGE_LINES", "Device", "Tables", "range_writes"]
 
-_PAGE_LINES = PAGE_BYTES // LINE_BYTES
+#: Lines of a page.
+PAGE_LINES = PAGE_BYTES // LINE_BYTES
 _LOW_PAGE_BITS = 20
 
 
@@ -54,7 +55,7 @@ class Tables:
         """A register write, as the switch takes it; a binding that may not be has no effect."""
         entry = self._by_address.get(address)
         self.error = SwitchError.NONE
-        if entry is None or entry.access != "rw":
+        if entry is None or entry.access != "rw" or self.move_entry(address):
             return
         if entry.name.startswith("binding_") and self._refused(entry, word):
             self.error = SwitchError.BIND_REFUSED
@@ -74,6 +75,14 @@ class Tables:
             and _device(other, self.words[other.name]) == device
             for other in self.config.registers
         )
+
+    def move_entry(self, address: int) -> tuple[int, int] | None:
+        """Host and number of the entry of a moved page at a register's address, if it is one."""
+        entry = self._by_address.get(address)
+        if entry is None or not entry.name.startswith("move_") or entry.access != "rw":
+            return None
+        _, host, number = entry.name.split("_")
+        return int(host), int(number)
 
     def get(self, register: str, name: str) -> int:
         """A field of a register."""
@@ -104,7 +113,7 @@ class Tables:
 
     def decode(self, host: int, line: int) -> Device | None:
         """The logical device that a host's line belongs to, by the first range that holds it."""
-        page = line // _PAGE_LINES
+        page = line // PAGE_LINES
         for number in range(self.config.decoders):
             name = f"decoder_{host}_{number}"
             if self.get(f"{name}_control", "enable") and (

@@ -20,6 +20,7 @@ __all__ = [
     "RESET_TIMEOUT",
     "RESET_WAIT",
     "TOKEN_PARTS",
+    "MoveStep",
     "SwitchError",
     "switch_registers",
 ]
@@ -52,9 +53,21 @@ class SwitchError(enum.IntEnum):
     CREDIT_OVERFLOW = 8  # a peer gave back more credits than it had taken
 
 
+class MoveStep(enum.IntEnum):
+    """What the switch does for a page that moves."""
+
+    NONE = 0
+    BEGIN = 1  # a page gets an entry of its host's table
+    HOLD = 2  # requests for a group of lines wait
+    FLIP = 3  # the group was copied: requests go to the new place
+    END = 4  # all of the page was
+    HOME = 5  # the same, and its ranges say so too: the entry is free
+    GIVE_UP = 6  # the rest of the page stays where it is
+
+
 #: Counters, each a register of 32 bits that wraps, with their meanings.
 COUNTERS = (
-    ("requests", "Requests that went to devices, copies included."),
+    ("requests", "Requests that went to devices, copies and those of moves included."),
     ("answers", "Answers that went to hosts, errors included."),
     ("errors", "Answers that the switch gave in place of a device."),
     ("unmapped", "Requests without a mapped and bound address."),
@@ -70,7 +83,11 @@ COUNTERS = (
     ("redirected", "Requests that verdicts sent to another port."),
     ("mirrored", "Requests that verdicts copied."),
     ("promotions", "Requests for a move of a page."),
-    ("dropped_promotions", "Such requests that found no place."),
+    ("dropped_promotions", "Such requests that found no place, or no entry for their page."),
+    ("moved_pages", "Pages that were moved."),
+    ("moved_lines", "Lines that were copied for them."),
+    ("failed_moves", "Moves that were given up: a device did not answer, or was unbound."),
+    ("held_cycles", "Cycles that requests waited for lines that were copied, both channels added."),
 )
 
 _PAGE_LOW = Field("page", 12, 20, "Bits 31 to 12 of a byte address.")
@@ -136,12 +153,21 @@ def _common() -> Iterator[Register]:
         ),
     )
     yield Register("clear_counters", 0x07, "w1", "Makes all counters 0.", ())
+    moving = (
+        Field("busy", 0, 1, "Whether a page moves."),
+        Field("host", 4, 3, "Whose."),
+        Field("port", 8, 5, "Where it goes."),
+    )
+    yield Register("moving", 0x08, "ro", "The page that moves.", moving)
+    for at, page in enumerate((_PAGE_LOW, _PAGE_HIGH)):
+        name = f"moving_{('low', 'high')[at]}"
+        yield Register(name, 0x09 + at, "ro", "Its address, in two parts.", (page,))
     for number, (name, meaning) in enumerate(COUNTERS):
         count = Field("count", 0, 32, "Counts; it wraps.")
         yield Register(f"counter_{name}", 0x10 + number, "ro", meaning, (count,))
 
 
-def _host(host: int, base: int, decoders: int, bindings: int) -> Iterator[Register]:
+def _host(host: int, base: int, decoders: int, bindings: int, moves: int) -> Iterator[Register]:
     yield Register(
         f"tokens_{host}",
         base,
@@ -178,6 +204,23 @@ def _host(host: int, base: int, decoders: int, bindings: int) -> Iterator[Regist
             Field(f"way_{way}", 4 * way, 4, "Virtual port of the way.") for way in range(MAX_WAYS)
         )
         yield Register(f"{name}_targets", at + 5, "rw", "Where the ways lead.", targets)
+    for number in range(moves):
+        yield from _move(f"move_{host}_{number}", base + 0x60 + 4 * number, host)
+
+
+def _move(name: str, at: int, host: int) -> Iterator[Register]:
+    fields = (
+        Field("valid", 0, 1, "Whether there is one."),
+        Field("whole", 1, 1, "Whether all of it is there."),
+        Field("port", 4, 5, "The device's port that has it."),
+        Field("ld_id", 12, 4, "Which of the device's logical devices."),
+    )
+    meaning = f"A page of host {host} that was moved; any write forgets it, unless it moves."
+    yield Register(name, at, "rw", meaning, fields)
+    for place, page in enumerate((_PAGE_LOW, _PAGE_HIGH)):
+        part = ("low", "high")[place]
+        meaning = "Its address, in two parts."
+        yield Register(f"{name}_{part}", at + 1 + place, "ro", meaning, (page,))
 
 
 def _rule(number: int, base: int) -> Iterator[Register]:
@@ -203,7 +246,7 @@ def _rule(number: int, base: int) -> Iterator[Register]:
 
 @cache
 def switch_registers(
-    *, upstream: int, downstream: int, decoders: int, bindings: int, rules: int
+    *, upstream: int, downstream: int, decoders: int, bindings: int, rules: int, moves: int
 ) -> tuple[Register, ...]:
     """Registers of a switch in the order of their addresses, of 10 bits.
 
@@ -215,6 +258,8 @@ def switch_registers(
         Ranges (up to 8) and virtual ports (up to 16) of a host.
     rules : int
         Rules of the event filter, up to 8.
+    moves : int
+        Moved pages of a host, up to 8.
     """
     registers = [*_common()]
     for number in range(downstream):
@@ -230,5 +275,5 @@ def switch_registers(
     for number in range(rules):
         registers += _rule(number, 0x40 + 8 * number)
     for host in range(upstream):
-        registers += _host(host, 0x100 + 0x80 * host, decoders, bindings)
+        registers += _host(host, 0x100 + 0x80 * host, decoders, bindings, moves)
     return tuple(sorted(registers, key=lambda register: register.address))

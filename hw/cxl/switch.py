@@ -362,7 +362,7 @@ class Switch(wiring.Component):
         r = self._registers
         for name, pulses in self._pulses.items():
             added = Signal(ADDED_BITS, name=f"added_{name}")
-            m.d.sync += added.eq(count_ones(Cat(pulses)))
+            m.d.sync += added.eq(count_ones(Cat(pulses, 0)))
             m.d.comb += r.add[name].eq(added)
         for happened, cause, port in reversed(self._errors):
             with m.If(happened):
