@@ -32,7 +32,7 @@ seed   = $(if $(SEED),--seed $(SEED))
 # WAVES=1 dumps the window that the run chooses, WAVES=FROM:TO these cycles.
 waves  = $(if $(filter-out 0,$(WAVES)),--waves $(if $(findstring :,$(WAVES)),$(WAVES)))
 
-.PHONY: help setup doctor sim test verilog waves lint model soak clean distclean
+.PHONY: help setup doctor sim test verilog waves lint model report soak clean distclean
 
 help: ## List the targets and their options
 	@awk -F ':.*## ' '/^[a-z%-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -85,6 +85,9 @@ model: $(READY) ## Fetch the model that traces are captured from (92 MB)
 
 bench-%: $(READY) ## Run a benchmark, such as bench-ventaglio [QUICK=1 SEED= JSON=]
 	@$(BIN)/fanweave bench $* $(if $(filter-out 0,$(QUICK)),--quick) $(seed) $(if $(JSON),--json $(JSON))
+
+report: $(READY) ## One page of the last results: build/report/index.html
+	@$(BIN)/fanweave report
 
 soak: $(READY) ## Random programs on the RTL until time is up [MINUTES=10 CONFIG= SEED=]
 	@$(BIN)/fanweave soak ventaglio --minutes $(MINUTES) $(config) $(seed)

@@ -20,6 +20,7 @@ COMMANDS: dict[str, str] = {
     "fabric": "fanweave.sw.fabric.commands:fabric",
     "model": "fanweave.sw.traces.model_commands:model",
     "place": "fanweave.sim.placement.place_command:place",
+    "report": "fanweave.sim.overview.commands:report",
     "run": "fanweave.sw.kernels.run_command:run",
     "serve": "fanweave.sim.serving.serve_command:serve",
     "sim": "fanweave.sim.benches.commands:sim",

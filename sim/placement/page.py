@@ -8,28 +8,17 @@ from fanweave.golden.dops.schedule import Schedule
 from fanweave.sim.placement.pictures import GROUPS, bars, roofline, timeline
 from fanweave.sim.placement.report import pass_name, placement
 from fanweave.sim.placement.roofline import roofline_points
+from fanweave.sim.report.html_parts import document, table
 
 __all__ = ["place_page"]
 
 _PS = 1e12
 _STYLE = """
-body { font: 15px/1.45 system-ui, sans-serif; margin: 0 auto; max-width: 1100px; padding: 1rem;
-  color: #1c1c1c; background: #fff; }
-h1 { font-size: 1.4rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
-table { border-collapse: collapse; } th, td { padding: .2rem .7rem; text-align: left; }
-td.n { text-align: right; font-variant-numeric: tabular-nums; }
-tr + tr td { border-top: 1px solid #8883; }
 .heat { background: rgb(0 114 178 / calc(var(--s) * 55%)); }
 .lanes { display: flex; } .lanes ol { list-style: none; margin: 0; padding: 0 .6rem 0 0; }
 .lanes li { height: 22px; line-height: 22px; font-size: 12px; white-space: nowrap; }
 .timeline { flex: 1; min-width: 0; background: #8881; cursor: grab; }
-.plot { width: 100%; max-width: 860px; font-size: 12px; }
-text { fill: currentColor; } .mid { text-anchor: middle; } .end { text-anchor: end; }
-.chosen { font-weight: 700; } .grid { stroke: #8884; } .roof { stroke: currentColor; fill: none; }
-.over { stroke: #c00; stroke-width: 2; }
-.key span { display: inline-block; margin-right: 1rem; }
-.key i { display: inline-block; width: .8em; height: .8em; margin-right: .35em; }
-@media (prefers-color-scheme: dark) { body { color: #e6e6e6; background: #16181b; } }
+.chosen { font-weight: 700; } .over { stroke: #c00; stroke-width: 2; }
 """
 _SCRIPT = """
 for (const svg of document.querySelectorAll("svg.timeline")) {
@@ -92,19 +81,7 @@ def place_page(request: Request, result: Schedule, others: Mapping[str, Schedule
         _list("Waived by the mode", result.waived),
     ]
     colours = "".join(f".g{i} {{ fill: {c}; }}" for i, (c, _) in enumerate(GROUPS.values()))
-    return (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width">'
-        f"<title>{html.escape(title)}</title><style>{_STYLE}{colours}</style></head><body>\n"
-        + "\n".join(parts)
-        + f"\n<script>{_SCRIPT}</script></body></html>\n"
-    )
-
-
-def _table(rows: Iterable[Sequence[str]], *, headings: Sequence[str] = ()) -> str:
-    head = "".join(f"<th>{html.escape(word)}</th>" for word in headings)
-    body = "".join(f"<tr>{''.join(cells)}</tr>" for cells in rows)
-    return f"<table>{f'<tr>{head}</tr>' if head else ''}{body}</table>"
+    return document(title, parts, style=_STYLE + colours, script=_SCRIPT)
 
 
 def _times(result: Schedule) -> str:
@@ -114,7 +91,7 @@ def _times(result: Schedule) -> str:
         "total": result.total,
         "lower bound": result.lower_bound,
     }
-    return _table(
+    return table(
         [f"<td>{name}</td>", f'<td class="n">{time / _PS:.6f} s</td>']
         for name, time in times.items()
     )
@@ -134,7 +111,7 @@ def _placements(result: Schedule) -> str:
             cells.append(f'<td class="n heat" style="--s:{share:.3f}">{count or ""}</td>')
         rows.append(cells)
     headings = ["", *(f"{device}, {pass_name(kept)}" for kept, device in columns)]
-    return _table(rows, headings=headings)
+    return table(rows, headings=headings)
 
 
 def _key() -> str:

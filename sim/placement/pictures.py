@@ -8,6 +8,7 @@ from fanweave.golden.dops.passlog import PURPOSES
 from fanweave.golden.dops.platforms import Device
 from fanweave.golden.dops.schedule import KeptPass, Schedule
 from fanweave.sim.placement.roofline import RooflinePoint, roof
+from fanweave.sim.report.html_parts import plot
 
 __all__ = ["GROUPS", "bars", "group_of", "roofline", "timeline"]
 
@@ -121,12 +122,7 @@ def roofline(devices: Sequence[Device], points: Sequence[RooflinePoint]) -> str:
         f'<text transform="translate(16 {_TOP + _PLOT_H / 2}) rotate(-90)" class="mid">'
         "operations a second</text>"
     )
-    return _plot("roofline", _LEFT + _PLOT_W + 20, foot + 8, drawn)
-
-
-def _plot(label: str, width: int, height: int, drawn: Sequence[str]) -> str:
-    size = f'viewBox="0 0 {width} {height}"'
-    return f'<svg class="plot" {size} role="img" aria-label="{label}">{"".join(drawn)}</svg>'
+    return plot("roofline", _LEFT + _PLOT_W + 20, foot + 8, drawn)
 
 
 def _decades(values: Sequence[float]) -> tuple[int, int]:
@@ -170,4 +166,4 @@ def bars(totals: Mapping[str, tuple[float, float]], chosen: str) -> str:
         )
         end = 106 + (prefill + decode) * scale
         drawn.append(f'<text x="{end:.1f}" y="{y + 17}">{prefill + decode:.4f} s</text>')
-    return _plot("schedulers", 760, 26 * len(ordered), drawn)
+    return plot("schedulers", 760, 26 * len(ordered), drawn)

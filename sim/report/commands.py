@@ -2,6 +2,7 @@
 
 import inspect
 import random
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -54,9 +55,11 @@ def bench(
 ) -> None:
     """Run the benchmark NAME and print its rows with their goals.
 
-    A missed goal is shown and does not change the exit status.
+    A missed goal is shown and does not change the exit status. The rows are kept in build/bench
+    as well, for `fanweave report`.
     """
     from fanweave.sim.report.bench_rows import print_bench, write_bench
+    from fanweave.sim.runner.toolchain import build_root
 
     rows = find_bench(name)
     more = _more(name, rows, {"part": part, "reference": reference})
@@ -70,6 +73,19 @@ def bench(
     # The document alone goes to standard output when it was asked for there.
     stream = sys.stderr if json_file == STANDARD else sys.stdout
     print_bench(name, seed=seed, rows=measured, stream=stream)
+    kept = _kept(Path(build_root()) / "bench", name, part=part, quick=quick)
+    write_bench(kept, name, seed=seed, rows=measured)
+
+
+def _kept(folder: Path, name: str, *, part: str | None, quick: bool) -> Path:
+    """Where the rows are kept: a part or a quick run does not replace a whole one."""
+    folder.mkdir(parents=True, exist_ok=True)
+    stem = ".".join([name, *([_safe(part)] if part else []), *(["quick"] if quick else [])])
+    return folder / f"{stem}.json"
+
+
+def _safe(part: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", part)
 
 
 def _more(name: str, rows: "Callable[..., Any]", given: dict[str, Any]) -> dict[str, Any]:

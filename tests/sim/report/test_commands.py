@@ -10,8 +10,9 @@ from fanweave.sim.report import BenchRow, commands
 
 
 @pytest.fixture
-def asked(monkeypatch):
+def asked(monkeypatch, tmp_path):
     """Register a benchmark that notes what it was asked for."""
+    monkeypatch.setenv("FANWEAVE_BUILD", str(tmp_path / "build"))
     calls = []
 
     def rows(quick, seed):
@@ -36,6 +37,13 @@ def test_a_bench_runs_and_writes_its_rows(asked, tmp_path):
     assert asked == [(True, 7)]
     assert json.loads(file.read_text())["rows"][0]["value"] == 3
     assert "bench example, seed 7" in outcome.stdout
+
+
+@pytest.mark.parametrize(("arguments", "stem"), [((), "example"), (("--quick",), "example.quick")])
+def test_rows_are_kept_for_the_report(asked, tmp_path, arguments, stem):
+    call("example", *arguments)
+    document = json.loads((tmp_path / "build" / "bench" / f"{stem}.json").read_text())
+    assert document["rows"][0]["value"] == 3
 
 
 def test_json_alone_goes_to_standard_output(asked):

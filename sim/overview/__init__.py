@@ -1,0 +1,1 @@
+"""One page of what was measured here, beside what is published elsewhere."""
