@@ -26,6 +26,8 @@ def run_memory(step: Step) -> None:
     """
     shape = step.kind.memory
     assert shape is not None
+    if shape.eew > step.vector.config.elen:
+        raise illegal()
     register = step.fields["vs3" if shape.store else "vd"]
     base = step.hart.x[step.fields["rs1"]]
     row = bank_row(step, register)
@@ -59,6 +61,8 @@ def _plan(step: Step, shape: MemoryShape, register: int) -> tuple[int, int, Grou
     if shape.access is Access.MASK:
         return 8, (step.vl + 7) // 8, Group(register, 1, 8, 8)
     if shape.access is Access.PACKED_INDEX:
+        if step.vm == 0 or vector.vstart:
+            raise illegal()
         length = packed_length(step, shape.eew)
         return shape.eew, length, _packed_group(step, register, shape.eew, length)
     if shape.access in _INDEXED:
@@ -73,8 +77,6 @@ def _plan(step: Step, shape: MemoryShape, register: int) -> tuple[int, int, Grou
 
 def _packed_group(step: Step, register: int, eew: int, length: int) -> Group:
     """As many registers as the indices take, rounded up to a power of two."""
-    if step.vm == 0 or step.vector.vstart or eew > step.vector.config.elen:
-        raise illegal()
     needed = max(-(-length * eew // step.vector.config.vlen), 1)
     return check_group(step.vector, register, eew, 8 * (1 << (needed - 1).bit_length()))
 
@@ -212,6 +214,8 @@ def _move_bank(step: Step, shape: MemoryShape, row: np.ndarray, base: int) -> No
         raise illegal()
     if step.vector.vstart:
         raise illegal()
+    if row.shape[0] == 0:
+        return
     span = step.hart.memory.span(base, 4 * row.shape[0])
     misaligned, missing = (
         (Cause.STORE_MISALIGNED, Cause.STORE_FAULT)

@@ -35,7 +35,7 @@ class ActiveBytes(wiring.Component):
         super().__init__(
             {
                 "size": In(2),
-                "word": In(range(8 * config.words)),
+                "word": In(range(config.access_words)),
                 "first": In(length),
                 "length": In(length),
                 "masked": In(1),

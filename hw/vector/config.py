@@ -91,6 +91,11 @@ class VectorConfig:
         return self.vlen // self.word_bits
 
     @property
+    def access_words(self) -> int:
+        """Words of the largest load or store: of a register group, or of a row of accumulators."""
+        return (8 if self.ventaglio is None else 32) * self.words
+
+    @property
     def golden(self) -> CoreConfig:
         """The golden core that this unit belongs to."""
         if self.ventaglio is None:

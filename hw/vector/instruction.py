@@ -15,6 +15,9 @@ def vector_instruction(config: VectorConfig) -> data.StructLayout:
     count elements. ``scalar`` is rs1, fs1 (a half without its box, in the low 16 bits), the
     immediate with its sign, or the unsigned immediate. ``rounding`` is ``frm`` for floating-point,
     ``vxrm`` for fixed-point operations. ``slot`` comes back when it is done.
+
+    With ``bank`` it loads or stores ``vl`` of Ventaglio's accumulators, from word ``rs2`` of their
+    bank on.
     """
     length = config.vlen.bit_length()
     return data.StructLayout(
@@ -28,5 +31,6 @@ def vector_instruction(config: VectorConfig) -> data.StructLayout:
             "scalar": unsigned(32),
             "rs2": unsigned(32),
             "rounding": unsigned(3),
+            "bank": unsigned(1),
         }
     )

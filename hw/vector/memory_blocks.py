@@ -66,13 +66,14 @@ class BlockWalk(wiring.Component):
         config, walk, step = self.config, self.walk, self.walk.step
         places = place_bits(config)
         base, store = walk.instruction.scalar, walk.plan.store
-        count = range(8 * config.words + 3)
+        count = range(config.access_words + 3)
         number, words, blocks, register = (
             Signal(count, name=name) for name in ("number", "words", "blocks", "register")
         )
         offset, length = Signal(places), Signal(config.vlen.bit_length() + 3)
-        nothing, prepares = Signal(), Signal()
+        nothing, prepares, source = Signal(), Signal(), Signal()
         m.submodules.bytes = active = ActiveBytes(config=config)
+        group = walk.instruction.word[7:12] * config.words
         m.d.comb += [
             offset.eq(base),
             length.eq(walk.plan.length << walk.size),
@@ -88,12 +89,15 @@ class BlockWalk(wiring.Component):
             active.mask.eq(walk.mask),
             walk.ends.eq(nothing | (number + 1 == Mux(store, blocks, words + prepares))),
             step.blocks.eq(1),
-            step.source.eq(~nothing & (number < Mux(store, words, blocks))),
+            source.eq(~nothing & (number < Mux(store, words, blocks))),
+            step.source.eq(source),
             step.sink.eq(~nothing & ((number != 0) | ~prepares)),
             step.rotate.eq(Mux(store, offset, -offset)),
-            step.register.eq(walk.instruction.word[7:12] * config.words + register),
+            step.register.eq(register + Mux(walk.instruction.bank, walk.instruction.rs2, group)),
+            step.bank.eq(walk.instruction.bank),
+            step.ascending.eq(~walk.instruction.bank),
             step.complete.eq(1),
-            step.lanes.eq((step.source & ~store).replicate(config.lanes)),
+            step.lanes.eq((source & ~store).replicate(config.lanes)),
             step.enable.eq(active.enable),
         ]
         block = Signal(32 - places)
@@ -135,6 +139,8 @@ class GroupWalk(wiring.Component):
         self._field = field = Signal(3)
         self._row, self._stride = Signal(32), Signal(32)
         self._serial, self._indexed = Signal(), Signal()
+        self._moved = Signal(lanes)
+        self._place = Signal(len(walk.step.place))
         strided, store = Signal(), walk.plan.store
         last_group, last_single, unit_ends, nothing = Signal(), Signal(), Signal(), Signal()
         m.d.comb += [
@@ -151,9 +157,9 @@ class GroupWalk(wiring.Component):
             nothing.eq(walk.plan.length <= walk.instruction.vstart),
             last_group.eq((group + 1) * lanes >= walk.plan.length),
             last_single.eq(~self._serial | (single == lanes - 1)),
-            unit_ends.eq(~walk.step.lanes.any() | (field + 1 == walk.fields)),
+            unit_ends.eq(~self._moved.any() | (field + 1 == walk.fields)),
             walk.ends.eq(nothing | (last_group & last_single & unit_ends)),
-            walk.skips.eq(~walk.step.lanes.any() & ~walk.ends),
+            walk.skips.eq(~self._moved.any() & ~walk.ends),
         ]
         self._lanes(m)
         self._step(m)
@@ -181,7 +187,7 @@ class GroupWalk(wiring.Component):
         for lane in range(lanes):
             number = self._group * lanes + lane
             chosen = ~self._serial | (self._single == lane)
-            m.d.comb += walk.step.lanes[lane].eq(
+            m.d.comb += self._moved[lane].eq(
                 (number >= walk.instruction.vstart)
                 & (number < walk.plan.length)
                 & (~walk.controls.masked | bits[lane])
@@ -202,11 +208,13 @@ class GroupWalk(wiring.Component):
                 instruction.word[7:12] + (self._field << Mux(log_emul > 0, log_emul[:2], 0))
             ),
             step.register.eq(register * config.words + ((self._group << size) >> 3)),
-            step.place.eq(((self._group & (7 >> size)) * lanes) << size),
+            self._place.eq(((self._group & (7 >> size)) * lanes) << size),
+            step.lanes.eq(self._moved),
+            step.place.eq(self._place),
             step.complete.eq((self._group & (7 >> size)) == (7 >> size)),
             step.ascending.eq(walk.fields == 1),
-            step.source.eq(walk.plan.store & step.lanes.any()),
-            step.sink.eq(~walk.plan.store & step.lanes.any()),
+            step.source.eq(walk.plan.store & self._moved.any()),
+            step.sink.eq(~walk.plan.store & self._moved.any()),
             step.indexed.eq(self._indexed),
             step.index_width.eq(width),
             step.index_chunk.eq(self._group & (7 >> width)),
@@ -217,8 +225,8 @@ class GroupWalk(wiring.Component):
         with m.Switch(size):
             for log_bytes in range(3):
                 with m.Case(log_bytes):
-                    wide = Cat(bit.replicate(1 << log_bytes) for bit in step.lanes)
-                    m.d.comb += step.enable.eq(wide << step.place)
+                    wide = Cat(bit.replicate(1 << log_bytes) for bit in self._moved)
+                    m.d.comb += step.enable.eq(wide << self._place)
         for lane in range(lanes):
             m.d.comb += step.addresses[lane].eq(
                 instruction.scalar + self._row + self._stride * lane + (self._field << size)

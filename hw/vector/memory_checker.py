@@ -63,6 +63,7 @@ class MemoryChecker(wiring.Component):
         self._connect(m, scan, walk)
         operation = extent.controls.operation
         passes, answered = Signal(), Signal()
+        self._refused = Signal()
         far, crooked = Signal(signed(46)), Signal()
         strides = (extent.length - 1) * instruction.rs2.as_signed()
         with m.FSM(name="check"):
@@ -74,6 +75,9 @@ class MemoryChecker(wiring.Component):
                 with m.If(self.checks.valid & self.plans.ready):
                     with m.If(extent.empty | extent.contiguous):
                         m.d.comb += passes.eq(1)
+                    with m.Elif(instruction.bank):
+                        # Accumulators move together or not at all.
+                        m.d.comb += self._refused.eq(1)
                     with m.Elif(operation == _O.STRIDED):
                         m.next = "RANGE"
                     with m.Elif(operation == _O.INDEXED):
@@ -97,7 +101,7 @@ class MemoryChecker(wiring.Component):
                 with m.If(answered):
                     m.next = "START"
         m.d.comb += [
-            self.verdicts.valid.eq(passes | walk.done),
+            self.verdicts.valid.eq(passes | self._refused | walk.done),
             answered.eq(self.verdicts.valid & self.verdicts.ready),
             self.checks.ready.eq(answered),
             self.plans.valid.eq(answered),
@@ -154,7 +158,7 @@ class MemoryChecker(wiring.Component):
         controls, walk = self._extent.controls, self._walk
         fault, spared, misaligned = Signal(), Signal(), Signal()
         m.d.comb += [
-            fault.eq(walk.done & walk.fault),
+            fault.eq(self._refused | (walk.done & walk.fault)),
             spared.eq((controls.operation == _O.FAULT_FIRST) & (walk.element != 0)),
             misaligned.eq((walk.address & self._extent.low).any()),
             verdict.trap.eq(fault & ~spared),

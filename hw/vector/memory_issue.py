@@ -32,6 +32,8 @@ class MemoryIssue(wiring.Component):
         As `MemoryWalker` gives them.
     data, index : read ports
         Of stores, and of indices; the index's value may be lost in the next cycle.
+    data_bank : Out(1); data_slot : Out
+        The data are Ventaglio's accumulators, for the store in that slot.
     requests : array of streams out of `VectorRequest`
     answered : In(lanes)
         Ports that respond.
@@ -53,6 +55,8 @@ class MemoryIssue(wiring.Component):
                 "steps": In(stream.Signature(memory_step(config))),
                 "index_register": In(address_bits(config)),
                 "data": Out(read_port(config)),
+                "data_bank": Out(1),
+                "data_slot": Out((config.slots - 1).bit_length()),
                 "index": Out(read_port(config)),
                 "requests": Out(stream.Signature(VectorRequest)).array(config.lanes),
                 "answered": In(config.lanes),
@@ -90,6 +94,8 @@ class MemoryIssue(wiring.Component):
             needs_data.eq(following.store & following.source),
             self.index.address.eq(self.index_register),
             self.data.address.eq(following.register),
+            self.data_bank.eq(following.bank),
+            self.data_slot.eq(following.slot),
             self.index.valid.eq(self.steps.valid & free & room & needs_index & ~got_index),
             # A word is held until the next read, so the step that needs it must be over.
             self.data.valid.eq(self.steps.valid & free & room & needs_data & ~got_data),

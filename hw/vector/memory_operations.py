@@ -2,7 +2,7 @@
 
 import enum
 
-from amaranth import Module, unsigned
+from amaranth import Module, Mux, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -31,6 +31,7 @@ _BY_ACCESS = {
     Access.INDEXED_ORDERED: MemoryOperation.INDEXED,
     Access.MASK: MemoryOperation.MASK,
     Access.WHOLE: MemoryOperation.WHOLE,
+    Access.PACKED_INDEX: MemoryOperation.UNIT,  # of a length that Ventaglio's CSRs tell
 }
 
 
@@ -40,7 +41,9 @@ def memory_operation(row: InstructionKind) -> MemoryOperation | None:
     Elements of 64 bits are no one's: ELEN is 32.
     """
     shape = row.memory
-    if shape is None or shape.post_increment or row.extension is Extension.ZVE64X:
+    if shape is None or row.extension is Extension.ZVE64X:
+        return None
+    if shape.eew == 64 and shape.access in (Access.UNIT, Access.PACKED_INDEX):
         return None
     return _BY_ACCESS.get(shape.access)
 
@@ -83,9 +86,11 @@ class MemoryDecoder(wiring.Component):
             with m.If(self.word.matches(*_patterns([r for r in _ROWS if _shape(r).eew == eew]))):
                 m.d.comb += controls.width.eq(width)
         stores = _patterns([row for row in _ROWS if _shape(row).store])
+        # Where others have their fields, these have a part of their encoding.
+        single = _patterns([row for row in _ROWS if _shape(row).post_increment])
         m.d.comb += [
             controls.store.eq(self.word.matches(*stores)),
-            controls.last_field.eq(self.word[29:32]),
+            controls.last_field.eq(Mux(self.word.matches(*single), 0, self.word[29:32])),
             controls.masked.eq(~self.word[25]),
         ]
         return m

@@ -62,7 +62,7 @@ def place_bits(config: VectorConfig) -> int:
 
 
 def memory_step(config: VectorConfig) -> data.StructLayout:
-    """Work on one word of the register file: the step of an access.
+    """Work on one word of the register file, or of Ventaglio's bank: the step of an access.
 
     ``enable`` has its active bytes. A step of blocks takes a word in (``source``), or gives one
     out that is made of it and the one before (``sink``), or both: bytes go up by ``rotate``
@@ -85,6 +85,7 @@ def memory_step(config: VectorConfig) -> data.StructLayout:
             "sink": unsigned(1),
             "rotate": unsigned(place_bits(config)),
             "size": unsigned(2),
+            "bank": unsigned(1),
             "register": unsigned(address_bits(config)),
             "place": unsigned(place_bits(config)),
             "complete": unsigned(1),

@@ -47,6 +47,8 @@ class MemoryUnit(wiring.Component):
     data, index : read ports
         Of stores; of indices.
     write : write port
+    data_bank, write_bank : Out(1); data_slot, write_slot : Out
+        The words are of Ventaglio's bank, not of the register file; and whose they are.
     requests, responses : arrays of streams, of `VectorRequest` out, of 64 bits in
         Responses are always taken.
     finished : Out(1); slot : Out
@@ -71,6 +73,10 @@ class MemoryUnit(wiring.Component):
                 "data": Out(read_port(config)),
                 "index": Out(read_port(config)),
                 "write": Out(write_port(config)),
+                "data_bank": Out(1),
+                "data_slot": Out(slot),
+                "write_bank": Out(1),
+                "write_slot": Out(slot),
                 "requests": Out(stream.Signature(VectorRequest)).array(config.lanes),
                 "responses": In(stream.Signature(unsigned(64))).array(config.lanes),
                 "finished": Out(1),
@@ -112,6 +118,10 @@ class MemoryUnit(wiring.Component):
             walker.mask.eq(self.mask),
             issue.index_register.eq(walker.index_register),
             issue.loads_idle.eq(load.idle),
+            self.data_bank.eq(issue.data_bank),
+            self.data_slot.eq(issue.data_slot),
+            self.write_bank.eq(load.step.bank),
+            self.write_slot.eq(load.step.slot),
             self.finished.eq(load.finished | issue.finished),
             self.slot.eq(Mux(load.finished, load.step.slot, issue.step.slot)),
         ]

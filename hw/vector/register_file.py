@@ -98,11 +98,9 @@ class RegisterFile(wiring.Component):
             )
             granted = [Signal(count, name=f"{name}_{bank}_{port}") for port in range(ports)]
             for number in range(count):
-                earlier = wants[:number]
+                earlier = wants & ((1 << number) - 1)
                 # Those that wait together go first; within both groups the lower numbers do.
-                before = count_ones(
-                    Mux(waits[number], earlier & waits[:number], earlier | (wants & waits))
-                )
+                before = count_ones(Mux(waits[number], earlier & waits, earlier | (wants & waits)))
                 for port in range(ports):
                     m.d.comb += granted[port][number].eq(wants[number] & (before == port))
             grants.append(granted)

@@ -20,8 +20,9 @@ from fanweave.hw.vector.unit_testing import (
     encode,
     lmul_code,
 )
+from fanweave.hw.vector.ventaglio_operations import is_packed
 
-ROWS = [row for row in INSTRUCTIONS if memory_operation(row) is not None]
+ROWS = [row for row in INSTRUCTIONS if memory_operation(row) is not None and not is_packed(row)]
 L1, CODE = (
     next(region for region in REGIONS if region.name is name)
     for name in (RegionName.L1, RegionName.INSTRUCTIONS)
