@@ -1,0 +1,1 @@
+"""The switch islands to the cycle: queues, credits, verdicts and devices, as the RTL has them."""

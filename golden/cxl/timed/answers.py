@@ -1,0 +1,90 @@
+"""The way of answers through an island in a cycle, from its end to its beginning."""
+
+from fanweave.golden.cxl.timed.compile import compiled
+from fanweave.golden.cxl.timed.events import raise_event
+from fanweave.golden.cxl.timed.state import EVENT, LEGS, RING, Islands
+from fanweave.golden.isa.cxl_event import Channel, DrsOpcode, NdrOpcode
+
+__all__ = ["answers_back"]
+
+_CHANNELS = (int(Channel.S2M_NDR), int(Channel.S2M_DRS))
+_OPCODES = (int(NdrOpcode.CMP), int(DrsOpcode.MEM_DATA))
+
+
+@compiled
+def _to_hosts(state: Islands, i):
+    """One answer a host and channel, in turn."""
+    devices = state.sizes[2]
+    for a in range(2):
+        for u in range(state.sizes[1]):
+            for after in range(devices):
+                d = (state.back_last[i, a, u] + 1 + after) % devices
+                at = state.back_at[i, a, u, d]
+                if at[1]:
+                    state.home[i, a, u] = state.back[i, a, u, d, at[0]]
+                    at[0] = (at[0] + 1) % state.sizes[3]
+                    at[1] -= 1
+                    at[2] = 1
+                    state.back_last[i, a, u] = d
+                    break
+
+
+@compiled
+def _observe(state: Islands, traffic, i, a, d, m, now):
+    """An answer's event has its request's address and tag, and how long it took."""
+    source = 2 * state.sizes[1] + 3 * d + a
+    port = state.sizes[1] + d
+    line = traffic.line[m]
+    raised, _ = raise_event(state, i, source, port, _CHANNELS[a], _OPCODES[a], line)
+    if not raised:
+        return
+    leg, event = state.leg[i, m % LEGS], state.slot[i, source]
+    event[EVENT.line] = line
+    event[EVENT.latency] = (now - leg[5]) * state.clock[4]
+    event[EVENT.tag] = leg[2]
+    event[EVENT.port] = port
+    event[EVENT.island] = leg[0]
+    event[EVENT.channel] = _CHANNELS[a]
+    event[EVENT.opcode] = _OPCODES[a]
+    event[EVENT.ld_id] = leg[4]
+    event[EVENT.dev_load] = state.said[m % LEGS]
+    event[EVENT.sequence] = 0
+    event[EVENT.source] = source
+
+
+@compiled
+def answers_back(state: Islands, traffic, i, now):
+    """Answers find their requests, and go to their hosts' queues."""
+    _to_hosts(state, i)
+    for d in range(state.sizes[2]):
+        for a in range(2):
+            at = state.answer_at[i, a, d]
+            if not at[1]:
+                continue
+            m = state.answer[i, a, d, at[0]]
+            leg = state.leg[i, m % LEGS]
+            into = state.back_at[i, a, leg[0], d]
+            if into[1] + into[2] == state.sizes[3]:
+                continue
+            place = (into[0] + into[1]) % state.sizes[3]
+            state.back[i, a, leg[0], d, place] = m
+            into[1] += 1
+            at[0] = (at[0] + 1) % RING
+            at[1] -= 1
+            state.answer_credit[i, a, d, 1] += 1
+            c = 1 - a
+            state.used[i, c, d, leg[3] % state.sizes[4]] = 0
+            state.table[i, c, d, 0] -= 1
+            _observe(state, traffic, i, a, d, m, now)
+            state.load[i, d] = state.said[m % LEGS]
+    _forget_popped(state, i)
+
+
+@compiled
+def _forget_popped(state: Islands, i):
+    """Places that became free in this cycle are free from the next one on."""
+    for d in range(state.sizes[2]):
+        for u in range(state.sizes[1]):
+            for n in range(2):
+                state.cross_at[i, n, d, u, 2] = 0
+                state.back_at[i, n, u, d, 2] = 0

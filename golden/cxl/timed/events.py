@@ -1,0 +1,198 @@
+"""Events, the hook, the memory of verdicts and the engine's seat in a cycle."""
+
+from fanweave.golden.cxl.timed.compile import compiled
+from fanweave.golden.cxl.timed.state import COUNTS, EVENT, HOOK_DEPTH, Islands
+from fanweave.golden.isa.cxl_event import Channel
+from fanweave.golden.isa.cxl_switch import MAX_VERDICT_CYCLES
+
+__all__ = ["adapt", "collect", "key_place", "raise_event"]
+
+_REQ, _RWD = int(Channel.M2S_REQ), int(Channel.M2S_RWD)
+_FIELDS = len(EVENT)
+
+
+@compiled
+def raise_event(state: Islands, i, s, port, channel, opcode, line):
+    """The first rule that fits, whether it takes this message, and whether there is place.
+
+    Gives whether an event is raised, and whether the default is to deny.
+    """
+    page = line >> 6
+    for r in range(state.sizes[5]):
+        rule = state.rules[i, r]
+        fits = (
+            rule[0]
+            and rule[5] >> port & 1
+            and rule[6] >> channel & 1
+            and rule[7] >> opcode & 1
+            and rule[8] <= page <= rule[9]
+        )
+        if not fits:
+            continue
+        sampled = state.passed[i, s, r] == 0
+        state.passed[i, s, r] = 0 if state.passed[i, s, r] == rule[4] else state.passed[i, s, r] + 1
+        if not sampled:
+            return False, 0
+        deny = rule[2] if rule[1] else 0
+        if state.slot_full[i, s]:
+            state.counts[i, COUNTS.dropped] += 1
+            return False, deny
+        state.slot_full[i, s] = 1
+        event = state.slot[i, s]
+        event[EVENT.program] = rule[3]
+        event[EVENT.inline] = rule[1]
+        return True, deny
+    return False, 0
+
+
+@compiled
+def collect(state: Islands, i):
+    """The hook takes one event a cycle, in turn."""
+    at = state.hook_at[i]
+    sources = 2 * state.sizes[1] + 3 * state.sizes[2]
+    chosen = -1
+    if at[4]:
+        chosen = at[5]
+    else:
+        for after in range(sources):
+            s = (at[3] + 1 + after) % sources
+            if state.slot_full[i, s]:
+                chosen = s
+                break
+    if chosen < 0:
+        return
+    if at[1] + at[2] == HOOK_DEPTH:
+        at[4], at[5] = 1, chosen
+        return
+    at[3], at[4] = chosen, 0
+    place = (at[0] + at[1]) % HOOK_DEPTH
+    for n in range(_FIELDS):
+        state.hook[i, place, n] = state.slot[i, chosen, n]
+    at[1] += 1
+    state.slot_full[i, chosen] = 0
+    state.counts[i, COUNTS.events] += 1
+
+
+@compiled
+def key_place(key, entries):
+    """Where a key's verdict is kept."""
+    return (key ^ key // entries ^ key >> 40) % entries
+
+
+@compiled
+def _tell(state: Islands, i, event, legal, action, island, tokens):
+    """A verdict for a request that may still wait for it."""
+    if event[EVENT.source] >= 2 * state.sizes[1] or not event[EVENT.inline]:
+        return
+    u, c = event[EVENT.source] // 2, event[EVENT.source] % 2
+    place = event[EVENT.sequence] % 32
+    entry = state.ring[i, u, c, place]
+    # A place that waits keeps its sequence number where its verdict will stand.
+    if not entry[3] or entry[5] != event[EVENT.sequence]:
+        return
+    entry[3], entry[4], entry[5], entry[6], entry[7] = 0, legal, action, island, tokens
+    if not legal:
+        state.counts[i, COUNTS.defaulted] += 1
+
+
+@compiled
+def _expire(state: Islands, i, now):
+    """Requests that came 20 cycles ago wait no longer."""
+    for u in range(state.sizes[1]):
+        for c in range(2):
+            place = state.entered[i, u, c, (now - MAX_VERDICT_CYCLES) % 32]
+            if place >= 0 and state.ring[i, u, c, place, 3]:
+                state.ring[i, u, c, place, 3] = 0
+                state.counts[i, COUNTS.defaulted] += 1
+
+
+@compiled
+def _release(state: Islands, i):
+    """The engine's verdict holds from now on, for the pages that it is about."""
+    seat, at = state.seat[i], state.seat_at[i]
+    at[1] = 0
+    told = state.verdict[i]
+    state.counts[i, COUNTS.ran] += 1
+    if at[3]:
+        entries = state.sizes[7]
+        known = state.known[i, key_place(seat[EVENT.key], entries)]
+        known[0], known[1], known[5] = 1, seat[EVENT.key], told[0]
+        known[2], known[3], known[4] = told[1], told[2], told[3]
+        state.counts[i, COUNTS.fills] += 1
+
+
+@compiled
+def _judge(state: Islands, i, event):
+    """A request whose program's verdicts are kept; gives whether its verdict is known."""
+    shift = state.memory[i, 1]
+    page = event[EVENT.line] >> (6 + shift)
+    key = page | event[EVENT.port] << 40 | (event[EVENT.channel] & 1) << 42
+    key |= event[EVENT.opcode] << 43
+    event[EVENT.key] = key
+    known = state.known[i, key_place(key, state.sizes[7])]
+    if known[0] and known[1] == key:
+        state.counts[i, COUNTS.hits] += 1
+        _tell(state, i, event, known[5], known[2], known[3], known[4])
+        return True
+    state.counts[i, COUNTS.misses] += 1
+    _tell(state, i, event, 0, 0, 0, 0)
+    return False
+
+
+@compiled
+def _wait(state: Islands, i, event, keyed):
+    """An event waits for the seat, if none does and the seat's is for another page."""
+    at = state.seat_at[i]
+    same = keyed and at[1] and at[3] and state.seat[i, EVENT.key] == event[EVENT.key]
+    if at[0] or same:
+        state.counts[i, COUNTS.unseen] += 1
+        return
+    for n in range(_FIELDS):
+        state.waiting[i, n] = event[n]
+    if not keyed:
+        state.waiting[i, EVENT.key] = -1
+    at[0] = 1
+
+
+@compiled
+def _sit(state: Islands, i, event, now):
+    at, seat = state.seat_at[i], state.seat[i]
+    for n in range(_FIELDS):
+        seat[n] = event[n]
+    at[1], at[2], at[4] = 1, now, 1
+    at[3] = 1 if event[EVENT.key] >= 0 else 0
+
+
+@compiled
+def adapt(state: Islands, i, now):
+    """What becomes of the hook's first event; gives whether an engine was asked."""
+    hook, at = state.hook_at[i], state.seat_at[i]
+    hook[2] = 0
+    free, waited = not at[1], at[0]
+    at[4] = 0
+    if at[1] and now - at[2] == state.pace[i, state.seat[i, EVENT.program]]:
+        _release(state, i)
+    elif hook[1]:
+        event = state.hook[i, hook[0]]
+        hook[0] = (hook[0] + 1) % HOOK_DEPTH
+        hook[1] -= 1
+        hook[2] = 1
+        is_request = event[EVENT.channel] == _REQ or event[EVENT.channel] == _RWD
+        keyed = is_request and state.memory[i, 2] >> event[EVENT.program] & 1
+        watches = not is_request
+        if keyed:
+            watches = _judge(state, i, event)
+        if watches:
+            if not keyed:
+                event[EVENT.key] = -1
+            if free and not waited:
+                _sit(state, i, event, now)
+            else:
+                state.counts[i, COUNTS.unseen] += 1
+        else:
+            _wait(state, i, event, keyed)
+    if free and waited:
+        _sit(state, i, state.waiting[i], now)
+        at[0] = 0
+    _expire(state, i, now)
+    return at[4] != 0

@@ -1,0 +1,233 @@
+"""The way of requests through an island in a cycle, from its end to its beginning."""
+
+from fanweave.golden.cxl.timed.compile import compiled
+from fanweave.golden.cxl.timed.events import raise_event
+from fanweave.golden.cxl.timed.state import COUNTS, EVENT, LEGS, RING, Islands
+from fanweave.golden.isa.cxl_event import Channel, ReqOpcode, RwdOpcode, VerdictAction
+
+__all__ = ["BAD_VERDICT", "UNMAPPED", "enter", "leave_entries", "to_devices"]
+
+#: Faults: the timed model answers every request by a device.
+UNMAPPED, BAD_VERDICT = 1, 2
+_REDIRECT, _DELAY = int(VerdictAction.REDIRECT), int(VerdictAction.DELAY)
+_PASS, _PROMOTE = int(VerdictAction.PASS), int(VerdictAction.PROMOTE)
+_CHANNELS = (int(Channel.M2S_REQ), int(Channel.M2S_RWD))
+_READ, _WRITE = int(ReqOpcode.MEM_RD), int(RwdOpcode.MEM_WR)
+_TOKEN = 256
+
+
+@compiled
+def _take_tag(state: Islands, i, c, d):
+    """The next free slot round the table; the tag counts rounds, and says which table it is of."""
+    table, used = state.table[i, c, d], state.used[i, c, d]
+    slots = state.sizes[4]
+    place, rounds = table[1], table[2]
+    slot, beyond = -1, False
+    for number in range(place, slots):
+        if not used[number]:
+            slot, beyond = number, True
+            break
+    if slot < 0:
+        for number in range(place):
+            if not used[number]:
+                slot = number
+                break
+    of_bits = (1 << 15) // slots
+    if not beyond:
+        rounds += 1
+    tag = slot + slots * (rounds % of_bits) + (c << 15)
+    following = slot + 1
+    table[1] = following % slots
+    table[2] = (rounds + following // slots) % of_bits
+    used[slot] = 1
+    table[0] += 1
+    return tag
+
+
+@compiled
+def to_devices(state: Islands, i, now):
+    """One request a device and channel gets a tag, if one is free."""
+    hosts = state.sizes[1]
+    for c in range(2):
+        for d in range(state.sizes[2]):
+            turn = state.turn[i, c, d]
+            chosen = -1
+            if turn[1]:
+                chosen = turn[2]
+            else:
+                for after in range(hosts):
+                    u = (turn[0] + 1 + after) % hosts
+                    if state.cross_at[i, c, d, u, 1]:
+                        chosen = u
+                        break
+            if chosen < 0:
+                continue
+            if state.table[i, c, d, 0] == state.sizes[4]:
+                turn[1], turn[2] = 1, chosen
+                continue
+            turn[0], turn[1] = chosen, 0
+            at = state.cross_at[i, c, d, chosen]
+            m = state.cross[i, c, d, chosen, at[0]]
+            at[0] = (at[0] + 1) % state.sizes[3]
+            at[1] -= 1
+            at[2] = 1
+            leg = state.leg[i, m % LEGS]
+            leg[3] = _take_tag(state, i, c, d)
+            leg[5] = now
+            state.out[i, c, d] = m
+
+
+@compiled
+def _grant(state: Islands, i, u, c, pays, other):
+    """A head that waits for tokens: whether it may go on, or waits on."""
+    bucket, at = state.bucket[i, u], state.ring_at[i, u, c]
+    state.counts[i, COUNTS.delay_cycles] += 1
+    if bucket[5 + c] >= bucket[4] or (pays and (bucket[3] == c or not other)):
+        at[2] = 1
+        bucket[5 + c] = 0
+        state.counts[i, COUNTS.delayed] += 1
+    else:
+        bucket[5 + c] += 1
+
+
+@compiled
+def _price(state: Islands, i, u, c):
+    return min(state.ring[i, u, c, state.ring_at[i, u, c, 0], 7], state.bucket[i, u, 1])
+
+
+@compiled
+def _pay(state: Islands, i, u, wants_0, wants_1):
+    """The bucket of a host: what its two heads pay, and what it earns."""
+    bucket = state.bucket[i, u]
+    price_0 = _price(state, i, u, 0) if wants_0 else 0
+    price_1 = _price(state, i, u, 1) if wants_1 else 0
+    pays_0 = wants_0 and bucket[2] // _TOKEN >= price_0
+    pays_1 = wants_1 and bucket[2] // _TOKEN >= price_1
+    if wants_0:
+        _grant(state, i, u, 0, pays_0, pays_1)
+    else:
+        bucket[5] = 0
+    if wants_1:
+        _grant(state, i, u, 1, pays_1, pays_0)
+    else:
+        bucket[6] = 0
+    paid = 0
+    if pays_0 and (bucket[3] == 0 or not pays_1):
+        paid, bucket[3] = price_0, 1
+    elif pays_1:
+        paid, bucket[3] = price_1, 0
+    bucket[2] = min(bucket[2] - _TOKEN * paid + bucket[0], _TOKEN * bucket[1])
+
+
+@compiled
+def _place_of(state: Islands, i, u, head):
+    """Action of a head's verdict, and where the head goes by it."""
+    action = head[5] if head[4] else _PASS
+    port, ld_id = head[1], head[2]
+    if action == _REDIRECT and state.own[i, u, head[6]] >= 0:
+        port, ld_id = head[6], state.own[i, u, head[6]]
+    if (not head[4] and head[8]) or action > _DELAY:
+        # A default that denies, or a verdict that this model does not carry out.
+        if action != _PROMOTE:
+            state.clock[5] = BAD_VERDICT
+    elif port < 0:
+        state.clock[5] = UNMAPPED
+    return action, port, ld_id
+
+
+@compiled
+def _leave(state: Islands, i, u, c, port, ld_id):
+    """A head goes to its device's queue, if there is place."""
+    at = state.ring_at[i, u, c]
+    head = state.ring[i, u, c, at[0]]
+    into = state.cross_at[i, c, port - state.sizes[1], u]
+    if into[1] + into[2] == state.sizes[3]:
+        return
+    place = (into[0] + into[1]) % state.sizes[3]
+    state.cross[i, c, port - state.sizes[1], u, place] = head[0]
+    into[1] += 1
+    state.leg[i, head[0] % LEGS, 4] = ld_id
+    if port != head[1]:
+        state.counts[i, COUNTS.redirected] += 1
+    state.counts[i, COUNTS.judged] += head[4]
+    at[0] = (at[0] + 1) % RING
+    at[1] -= 1
+    at[2] = 0
+    state.credit[i, u, c, 1] += 1
+
+
+@compiled
+def leave_entries(state: Islands, i):
+    """Heads leave their rings, when their verdicts are there and they have paid."""
+    for u in range(state.sizes[1]):
+        wants_0, wants_1 = False, False
+        for c in range(2):
+            at = state.ring_at[i, u, c]
+            head = state.ring[i, u, c, at[0]]
+            if not at[1] or head[3]:
+                continue
+            action, port, ld_id = _place_of(state, i, u, head)
+            if state.clock[5]:
+                return
+            if action != _DELAY or at[2]:
+                _leave(state, i, u, c, port, ld_id)
+            elif c == 0:
+                wants_0 = True
+            else:
+                wants_1 = True
+        _pay(state, i, u, wants_0, wants_1)
+
+
+@compiled
+def _decode(state: Islands, i, u, line):
+    """Port and logical device of a line; -1 if nothing has it."""
+    page = line >> 6
+    for r in range(state.sizes[6]):
+        entry = state.ranges[i, u, r]
+        if entry[0] and entry[1] <= page <= entry[2]:
+            way = (line >> entry[4]) & entry[3]
+            return entry[5 + 2 * way], entry[6 + 2 * way]
+    return -1, -1
+
+
+@compiled
+def enter(state: Islands, traffic, i, now):
+    """Requests that came a cycle ago are decoded, matched, and written into their rings."""
+    for u in range(state.sizes[1]):
+        for c in range(2):
+            m = state.arrived[i, u, c]
+            state.entered[i, u, c, now % 32] = -1
+            if m < 0:
+                continue
+            state.arrived[i, u, c] = -1
+            line = traffic.line[m]
+            port, ld_id = _decode(state, i, u, line)
+            leg = state.leg[i, m % LEGS]
+            at = state.ring_at[i, u, c]
+            event = state.slot[i, 2 * u + c]
+            raised, deny = raise_event(
+                state, i, 2 * u + c, u, _CHANNELS[c], _READ if c == 0 else _WRITE, line
+            )
+            if raised:
+                event[EVENT.line] = line
+                event[EVENT.latency] = 0
+                event[EVENT.tag] = leg[2]
+                event[EVENT.port] = u
+                event[EVENT.island] = max(port, 0)
+                event[EVENT.channel] = _CHANNELS[c]
+                event[EVENT.opcode] = _READ if c == 0 else _WRITE
+                event[EVENT.ld_id] = leg[1]
+                event[EVENT.dev_load] = state.load[i, port - state.sizes[1]] if port >= 0 else 0
+                event[EVENT.sequence] = at[3]
+                event[EVENT.source] = 2 * u + c
+            place = (at[0] + at[1]) % RING
+            entry = state.ring[i, u, c, place]
+            waits = raised and event[EVENT.inline]
+            entry[0], entry[1], entry[2], entry[3] = m, port, ld_id, 1 if waits else 0
+            entry[4], entry[8] = 0, deny
+            at[1] += 1
+            # The sequence number of the ring is checked against the place.
+            entry[5] = at[3]
+            at[3] += 1
+            if waits:
+                state.entered[i, u, c, now % 32] = place

@@ -1,0 +1,210 @@
+"""All that islands and their surroundings remember between two cycles, as arrays of a record.
+
+A record is one argument of a compiled function, and its arrays have shapes that are known when it
+is compiled: those of the largest system. `Islands.sizes` says how much of them is in use.
+
+Indices in the order of their names: ``i`` island, ``u`` host's port, ``d`` device's port, ``c``
+kind of a request (0 read, 1 write), ``a`` channel of an answer (0 without data, 1 with), ``s`` who
+raises events, ``m`` message. Queues are rings: an array, a head and a level; ``popped`` says that
+one left in this cycle, for a place becomes free only behind its edge.
+"""
+
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from fanweave.golden.errors import InputError
+
+__all__ = [
+    "COUNTS",
+    "EVENT",
+    "HOOK_DEPTH",
+    "LEGS",
+    "MOST",
+    "PENDING",
+    "RING",
+    "SLOTS",
+    "Islands",
+    "new_islands",
+]
+
+#: Places of an entry's ring and of an answer's queue; credits of the same number.
+RING = 32
+#: Slots of a table of tags, unless the configuration says otherwise.
+SLOTS = 64
+HOOK_DEPTH = 4
+#: Messages that can be on their way while their number still finds them.
+LEGS = 1 << 16
+#: Answers that wait in a device, or on a link.
+PENDING = 4096
+
+
+class _Event(NamedTuple):
+    """Columns of an event."""
+
+    line: int = 0
+    latency: int = 1
+    tag: int = 2
+    port: int = 3
+    island: int = 4
+    channel: int = 5
+    opcode: int = 6
+    ld_id: int = 7
+    dev_load: int = 8
+    program: int = 9
+    inline: int = 10
+    sequence: int = 11
+    source: int = 12
+    key: int = 13
+
+
+EVENT = _Event()
+
+
+class _Counts(NamedTuple):
+    """Columns of what is counted of an island."""
+
+    events: int = 0
+    dropped: int = 1
+    hits: int = 2
+    misses: int = 3
+    fills: int = 4
+    unseen: int = 5
+    ran: int = 6
+    defaulted: int = 7
+    redirected: int = 8
+    delayed: int = 9
+    delay_cycles: int = 10
+    promoted: int = 11
+    judged: int = 12
+
+
+COUNTS = _Counts()
+
+
+#: Largest numbers of islands, ports, places of a crossbar's queue, rules, ranges, known verdicts.
+MOST = {"islands": 4, "upstream": 4, "downstream": 8, "queue": 32, "rules": 8, "decoders": 8}
+MOST_ENTRIES = 1024
+
+_I, _U, _D = MOST["islands"], MOST["upstream"], MOST["downstream"]
+_Q, _S = MOST["queue"], 2 * _U + 3 * _D
+_E = len(EVENT)
+#: Name, shape.
+_FIELDS: tuple[tuple[str, tuple[int, ...]], ...] = (
+    # Islands, upstream, downstream, queue, slots, rules, decoders, verdict entries.
+    ("sizes", (8,)),
+    # Now, messages sent, most messages, -, ns of a cycle, fault.
+    ("clock", (6,)),
+    # Tables: enable, first, last, mask of ways, shift of ways, and port and LD of 8 ways;
+    # LD of a host at a port, or -1; enable inline deny program skip ports channels opcodes first
+    # last; messages that a rule passed over.
+    ("ranges", (_I, _U, MOST["decoders"], 21)),
+    ("own", (_I, _U, _U + _D)),
+    ("rules", (_I, MOST["rules"], 10)),
+    ("passed", (_I, _S, MOST["rules"])),
+    # Rate, limit, level, turn, delay limit, cycles that each head waited.
+    ("bucket", (_I, _U, 7)),
+    # Memory of verdicts: enable, shift, programs; pace of programs.
+    ("memory", (_I, 3)),
+    ("pace", (_I, 16)),
+    # Entries: message or -1; credits at hand, and in two cycles. Of a place of a ring: message,
+    # port, LD, whether it waits, whether it has a verdict, action, island, tokens, deny. Head,
+    # level, paid, sequence of the next. Place of an inline request, or -1, by cycle.
+    ("arrived", (_I, _U, 2)),
+    ("credit", (_I, _U, 2, 2)),
+    ("ring", (_I, _U, 2, RING, 9)),
+    ("ring_at", (_I, _U, 2, 4)),
+    ("entered", (_I, _U, 2, 32)),
+    # Crossbar of requests, with head, level, popped; last, kept, held of its arbiters.
+    ("cross", (_I, 2, _D, _U, _Q)),
+    ("cross_at", (_I, 2, _D, _U, 3)),
+    ("turn", (_I, 2, _D, 3)),
+    # Tables of tags: slots in use; level, place, round. Message or -1 on the link to a device.
+    ("used", (_I, 2, _D, SLOTS)),
+    ("table", (_I, 2, _D, 3)),
+    ("out", (_I, 2, _D)),
+    # Answers: of devices, crossbar, who was served last, on the link to a host; last DevLoad.
+    ("answer", (_I, 2, _D, RING)),
+    ("answer_at", (_I, 2, _D, 3)),
+    ("answer_credit", (_I, 2, _D, 2)),
+    ("back", (_I, 2, _U, _D, _Q)),
+    ("back_at", (_I, 2, _U, _D, 3)),
+    ("back_last", (_I, 2, _U)),
+    ("home", (_I, 2, _U)),
+    ("load", (_I, _D)),
+    # Events: slots; the hook with head, level, popped, last, kept, held; known verdicts: valid,
+    # key, action, island, tokens, legal; the event that waits and the one that runs, with: one
+    # waits, one runs, taken in cycle, keyed, asked now; legal, action, island, tokens of its verdict.
+    ("slot", (_I, _S, _E)),
+    ("slot_full", (_I, _S)),
+    ("hook", (_I, HOOK_DEPTH, _E)),
+    ("hook_at", (_I, 6)),
+    ("known", (_I, MOST_ENTRIES, 6)),
+    ("waiting", (_I, _E)),
+    ("seat", (_I, _E)),
+    ("seat_at", (_I, 5)),
+    ("verdict", (_I, 4)),
+    # Ports: kind (0 none, 1 memory, 2 link) and its numbers. Of a memory: free from, last kind,
+    # reads, writes, cycles waited, turns. Answers that are due: message, cycle; head, level.
+    ("behind", (_I, _D, 10)),
+    ("busy", (_I, _D, 6)),
+    ("due", (_I, 2, _D, PENDING, 2)),
+    ("due_at", (_I, 2, _D, 2)),
+    # Who sends to a port: 1 and a host, or 2, an island and a port of it; requests on a link.
+    ("entry_of", (_I, _U, 3)),
+    ("forth", (_I, 2, _D, PENDING, 2)),
+    ("forth_at", (_I, 2, _D, 2)),
+    # Of messages by number % LEGS: host, LD and tag above, tag and LD below, when it was sent there;
+    # DevLoad of its answer.
+    ("leg", (_I, LEGS, 6)),
+    ("said", (LEGS,)),
+    ("counts", (_I, len(COUNTS))),
+)
+_RECORD = np.dtype([(name, np.int64, shape) for name, shape in _FIELDS])
+
+#: One record; an `Any`, for attributes of records have no types.
+Islands: TypeAlias = Any
+
+
+def new_islands(
+    *,
+    islands: int,
+    upstream: int,
+    downstream: int,
+    queue: int,
+    rules: int,
+    decoders: int,
+    entries: int,
+) -> Islands:
+    """State behind a reset.
+
+    Raises
+    ------
+    InputError
+        If the system is larger than `MOST`.
+    """
+    sizes = {
+        "islands": islands,
+        "upstream": upstream,
+        "downstream": downstream,
+        "queue": queue,
+        "rules": rules,
+        "decoders": decoders,
+    }
+    for name, most in MOST.items():
+        if sizes[name] > most:
+            raise InputError(f"{name} = {sizes[name]}: this model has {most} at most")
+    if entries > MOST_ENTRIES:
+        raise InputError(f"{entries} known verdicts: this model has {MOST_ENTRIES} at most")
+    state = np.zeros(1, dtype=_RECORD).view(np.recarray)[0]
+    state.sizes[:] = [islands, upstream, downstream, queue, SLOTS, rules, decoders, entries]
+    state.clock[4] = 1
+    for nothing in (state.own, state.arrived, state.entered, state.out, state.home):
+        nothing[...] = -1
+    state.credit[..., 0] = RING
+    state.answer_credit[..., 0] = RING
+    # Who was served last: the last one, so that the first comes first.
+    state.turn[..., 0] = upstream - 1
+    state.back_last[...] = downstream - 1
+    state.hook_at[:, 3] = 2 * upstream + 3 * downstream - 1
+    return state
