@@ -1,4 +1,5 @@
 /* Ventaglio: two output rows share each row of weights; 2:4 with LMUL 4, 1:4 with LMUL 2. */
+#include "kernels.h"
 #include "ventaglio.h"
 
 #define TILE 128 /* accumulators of a row */

@@ -1,4 +1,5 @@
 /* Ventaglio with one output row on the whole bank; 2:4 with LMUL 8, 1:4 with LMUL 4. */
+#include "kernels.h"
 #include "ventaglio.h"
 
 #define TILE 256 /* accumulators of the row */

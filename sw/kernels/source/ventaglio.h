@@ -2,7 +2,7 @@
 #ifndef FANWEAVE_VENTAGLIO_H
 #define FANWEAVE_VENTAGLIO_H
 
-#include "kernels.h"
+#include <fanweave/runtime.h>
 #include <fanweave/ventaglio_isa.h>
 
 #define ROW0 16
@@ -14,6 +14,8 @@
   __asm__ volatile("csrw %0, %1" : : "i"(number), "r"(value) : "memory")
 #define SET_LENGTH(elements, lmul) \
   __asm__ volatile("vsetvli zero, %0, e32, " lmul ", ta, ma" : : "r"(elements) : "memory")
+#define LOAD_ROW(pointer, row) \
+  __asm__ volatile("vle32.v v%1, (%0)" : : "r"(pointer), "i"(row) : "memory")
 #define STORE_ROW(pointer, row) \
   __asm__ volatile("vse32.v v%1, (%0)" : : "r"(pointer), "i"(row) : "memory")
 

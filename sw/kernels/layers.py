@@ -1,0 +1,248 @@
+"""Products of layers, tiled: blocks for the DMA, and runs of the programs that go through them."""
+
+import struct
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from fanweave.golden.errors import InputError
+from fanweave.golden.isa.cluster import REGIONS, RegionName
+from fanweave.golden.riscv.program import Program, Segment, parse_program
+from fanweave.sw.kernels.compiler import build_program
+
+__all__ = [
+    "LAYERS",
+    "LayerKernel",
+    "LayerRun",
+    "Tiling",
+    "build_layer",
+    "choose_width",
+    "prepare_layer",
+]
+
+_SOURCES = Path(__file__).resolve().parent / "source"
+_OUTER = next(region for region in REGIONS if region.name is RegionName.OUTER)
+#: Elements of FP32 that a group of eight registers of 512 bits holds.
+_LONGEST_ROW = 128
+_COLUMNS = 256
+_ALIGNMENT = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tiling:
+    """How a product is cut.
+
+    Attributes
+    ----------
+    width : int
+        Columns of a tile, a multiple of 32; the product's columns are a multiple of it.
+    depth : int
+        Most rows of weights in a chunk.
+    """
+
+    width: int
+    depth: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerKernel:
+    """A program for layers.
+
+    Attributes
+    ----------
+    source : str
+        Its C file.
+    weights, activations : function
+        Makes a block of weights [k, width], or of activations [m, k], both float32.
+    """
+
+    source: str
+    weights: Callable[[np.ndarray], bytes]
+    activations: Callable[[np.ndarray], bytes]
+
+
+def _dense_weights(block: np.ndarray) -> bytes:
+    return block.tobytes()
+
+
+def _dense_activations(block: np.ndarray) -> bytes:
+    return struct.pack("<4I", block.shape[1], 0, 0, 0) + block.tobytes()
+
+
+def _recorded(rows: Iterator[tuple[int, bytes]], count: int) -> bytes:
+    """Rows behind their records: place and length, 16 bits each."""
+    records, body = [], bytearray()
+    for length, row in rows:
+        place = 4 * count + len(body)
+        if place > 0xFFFF:
+            raise InputError("a block of more than 64 KiB; choose a smaller depth")
+        records.append(struct.pack("<2H", place, length))
+        body += row + bytes(-len(row) % 4)
+    return b"".join(records) + bytes(body)
+
+
+def _sparse_weights(block: np.ndarray) -> bytes:
+    def rows() -> Iterator[tuple[int, bytes]]:
+        for row in block:
+            mask = np.packbits(row != 0, bitorder="little").tobytes()
+            weights = row[row != 0]
+            yield weights.size, mask + weights.tobytes()
+
+    return _recorded(rows(), block.shape[0])
+
+
+def _sparse_activations(block: np.ndarray) -> bytes:
+    def rows() -> Iterator[tuple[int, bytes]]:
+        for row in block:
+            places = np.flatnonzero(row)
+            yield places.size, row[places].tobytes() + (4 * places).astype("<u2").tobytes()
+
+    return _recorded(rows(), block.shape[0])
+
+
+LAYERS: dict[str, LayerKernel] = {
+    "layer-dense": LayerKernel(
+        source="layer_dense.c", weights=_dense_weights, activations=_dense_activations
+    ),
+    "layer-sparse": LayerKernel(
+        source="layer_sparse.c", weights=_sparse_weights, activations=_sparse_activations
+    ),
+}
+
+
+def build_layer(kernel: LayerKernel) -> Program:
+    """Compile a program."""
+    sources = [_SOURCES / "layer.c", _SOURCES / kernel.source]
+    return parse_program(build_program(sources), kernel.source)
+
+
+def choose_width(w: np.ndarray) -> int:
+    """The widest tile whose rows of nonzero weights fit a register group.
+
+    Parameters
+    ----------
+    w : ndarray, float32 [K, P]
+        Weights; P is a multiple of 32.
+
+    Raises
+    ------
+    InputError
+        If there is none, because a row has too many weights.
+    """
+    columns = w.shape[1]
+    for width in range(min(_COLUMNS, columns), 0, -1):
+        if width % 32 or columns % width:
+            continue
+        if np.count_nonzero(w.reshape(w.shape[0], -1, width), axis=2).max() <= _LONGEST_ROW:
+            return width
+    raise InputError(f"the weights' {columns} columns cannot be cut into tiles of a multiple of 32")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerRun:
+    """A program with its data.
+
+    Attributes
+    ----------
+    program : Program
+        To be run.
+    result : int
+        Where the product will be: float32 [m, columns], without gaps.
+    cycles : int
+        Where its cycles will be.
+    bytes_fetched : int
+        What the DMA brings.
+    """
+
+    program: Program
+    result: int
+    cycles: int
+    bytes_fetched: int
+
+
+def prepare_layer(
+    kernel: LayerKernel, program: Program, a: np.ndarray, w: np.ndarray, tiling: Tiling
+) -> LayerRun:
+    """Put a product's data behind a program.
+
+    Parameters
+    ----------
+    kernel : LayerKernel
+        Which one.
+    program : Program
+        As built.
+    a : ndarray, float32 [M, K]
+        Activations.
+    w : ndarray, float32 [K, P]
+        Weights.
+    tiling : Tiling
+        How the product is cut.
+
+    Raises
+    ------
+    InputError
+        If the cut does not fit the product, or the blocks do not fit the L1.
+    """
+    (m, depth), columns = a.shape, w.shape[1]
+    if tiling.width % 32 or not 32 <= tiling.width <= _COLUMNS or columns % tiling.width:
+        raise InputError(
+            f"tiles of {tiling.width} columns; expected a multiple of 32 up to {_COLUMNS} that "
+            f"divides {columns}"
+        )
+    chunks = [slice(at, min(at + tiling.depth, depth)) for at in range(0, depth, tiling.depth)]
+    tiles = [slice(at, at + tiling.width) for at in range(0, columns, tiling.width)]
+    weights = [kernel.weights(np.ascontiguousarray(w[k, p])) for p in tiles for k in chunks]
+    activations = [kernel.activations(np.ascontiguousarray(a[:, k])) for k in chunks]
+    outer = _Space(_OUTER.base, _OUTER.end, "outer memory")
+    inner = _Space(program.symbols["__heap"], program.symbols["__heap_end"], "L1")
+    tables = [inner.put(outer.table(blocks)) for blocks in (weights, activations)]
+    result = outer.reserve(4 * m * columns)
+    sides = [max(map(len, blocks)) for blocks in (weights, activations)]
+    buffers = [inner.reserve(size) for size in (*sides, 4 * m * tiling.width) for _ in range(2)]
+    shape = (m, tiling.width, len(tiles), len(chunks))
+    head = struct.pack("<14I", *shape, *tables, result, 4 * columns, *buffers)
+    segments = [*program.segments, *outer.segments, *inner.segments]
+    at = program.symbols["layer"]
+    segments.append(Segment(address=at, data=head, size=len(head)))
+    return LayerRun(
+        program=Program(
+            name=program.name,
+            entry=program.entry,
+            segments=tuple(segments),
+            symbols=program.symbols,
+            functions=program.functions,
+        ),
+        result=result,
+        cycles=at + len(head),
+        bytes_fetched=sum(map(len, weights)) + len(tiles) * sum(map(len, activations)),
+    )
+
+
+class _Space:
+    """Places in a memory, one behind the other."""
+
+    def __init__(self, base: int, end: int, name: str) -> None:
+        self._next, self._end, self._name = base, end, name
+        self.segments: list[Segment] = []
+
+    def reserve(self, size: int) -> int:
+        address = -(-self._next // _ALIGNMENT) * _ALIGNMENT
+        if address + size > self._end:
+            missing = address + size - self._end
+            raise InputError(
+                f"the blocks need {missing} bytes more than the {self._name} has; choose a "
+                "smaller width or depth, or fewer rows"
+            )
+        self._next = address + size
+        return address
+
+    def put(self, data: bytes) -> int:
+        address = self.reserve(len(data))
+        self.segments.append(Segment(address=address, data=data, size=len(data)))
+        return address
+
+    def table(self, blocks: list[bytes]) -> bytes:
+        """Put blocks; returns their addresses and lengths."""
+        return b"".join(struct.pack("<2I", self.put(block), len(block)) for block in blocks)
