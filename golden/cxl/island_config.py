@@ -21,17 +21,27 @@ class IslandConfig:
     ----------
     switch : SwitchConfig
     engine : EbpfConfig
+    verdict_entries : int
+        Verdicts that the island keeps; a power of two from 4 to 1024.
 
     Raises
     ------
     InputError
-        If the engine cannot hold the context of an event, or would give it back.
+        If the engine cannot hold the context of an event, or would give it back, or the number of
+        verdicts is illegal.
     """
 
     switch: SwitchConfig = field(default_factory=SwitchConfig)
     engine: EbpfConfig = field(default_factory=EbpfConfig)
+    verdict_entries: int = 64
 
     def __post_init__(self) -> None:
+        entries = self.verdict_entries
+        if not isinstance(entries, int) or not 4 <= entries <= 1024 or entries & entries - 1:
+            raise InputError(
+                f"verdict_entries = {entries!r} is illegal; it must be a power of two from 4 to "
+                "1024"
+            )
         if self.engine.context_bytes < EVENT_BYTES:
             raise InputError(
                 f"context_bytes = {self.engine.context_bytes}: an event has {EVENT_BYTES}; "
@@ -49,6 +59,7 @@ PRESETS: Mapping[str, IslandConfig] = {
     "dual": IslandConfig(engine=ENGINE_PRESETS["dual"]),
     "tiny": IslandConfig(
         switch=SWITCH_PRESETS["tiny"],
+        verdict_entries=16,
         engine=replace(ENGINE_PRESETS["tiny"], context_bytes=EVENT_BYTES, slots=256),
     ),
 }

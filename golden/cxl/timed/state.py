@@ -134,7 +134,8 @@ _FIELDS: tuple[tuple[str, tuple[int, ...]], ...] = (
     ("load", (_I, _D)),
     # Events: slots; the hook with head, level, popped, last, kept, held; known verdicts: valid,
     # key, action, island, tokens, legal; the event that waits and the one that runs, with: one
-    # waits, one runs, taken in cycle, keyed, asked now; legal, action, island, tokens of its verdict.
+    # waits, one runs, taken in cycle, keyed, asked now; legal, action, island, tokens of what it
+    # said.
     ("slot", (_I, _S, _E)),
     ("slot_full", (_I, _S)),
     ("hook", (_I, HOOK_DEPTH, _E)),
@@ -154,8 +155,8 @@ _FIELDS: tuple[tuple[str, tuple[int, ...]], ...] = (
     ("entry_of", (_I, _U, 3)),
     ("forth", (_I, 2, _D, PENDING, 2)),
     ("forth_at", (_I, 2, _D, 2)),
-    # Of messages by number % LEGS: host, LD and tag above, tag and LD below, when it was sent there;
-    # DevLoad of its answer.
+    # Of messages by number % LEGS: host, LD and tag above, tag and LD below, when it was sent
+    # there; DevLoad of its answer.
     ("leg", (_I, LEGS, 6)),
     ("said", (LEGS,)),
     ("counts", (_I, len(COUNTS))),

@@ -3,12 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from fanweave.golden.cxl.config import SwitchConfig
 from fanweave.golden.cxl.tables import Tables
 from fanweave.golden.cxl.timed.config import SystemConfig
-from fanweave.golden.cxl.timed.state import COUNTS, EVENT, Islands, new_islands
+from fanweave.golden.cxl.timed.state import COUNTS, EVENT, new_islands
 from fanweave.golden.cxl.timed.step import ENDED, FAULT, LIMIT, run
 from fanweave.golden.cxl.timed.tables import fill_bucket, fill_tables
 from fanweave.golden.cxl.timed.traffic import Traffic

@@ -86,7 +86,10 @@ def _send(state: Islands, traffic: Traffic, h, c, f, now):
 
 @compiled
 def issue(state: Islands, traffic: Traffic, now):
-    """Each host sends one request a channel, of its task's flows in turn; gives whether all ended."""
+    """Each host sends one request a channel, of its task's flows in turn.
+
+    Gives whether all tasks have ended.
+    """
     over = True
     for h in range(len(traffic.hosts)):
         host = traffic.hosts[h]

@@ -1,0 +1,213 @@
+"""Scenarios of whole systems: a prefill, its memories and hosts, and the settings to compare."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from fanweave.golden.cxl.timed.config import DeviceTiming
+from fanweave.golden.dops.models import load_model
+from fanweave.golden.dops.tables import check_keys, nearest, number, read_toml, text, whole
+from fanweave.golden.errors import InputError
+from fanweave.golden.fabric.goals import SETTINGS
+from fanweave.golden.fabric.graph import Goal, GoalKind
+from fanweave.golden.fabric.prefill import MEMORIES, Prefill
+from fanweave.golden.fabric.tasks import HOSTS
+
+__all__ = ["Policies", "Scenario", "Setting", "load_scenario", "scenario_names"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """A way to run a scenario without programs.
+
+    Attributes
+    ----------
+    name : str
+    outstanding : mapping of str to int
+        Host -> requests that it may have open.
+    homes : mapping of str to str
+        Object -> memory.
+    """
+
+    name: str
+    outstanding: Mapping[str, int] = field(default_factory=dict)
+    homes: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Policies:
+    """What compiled policies are told beside the goals.
+
+    Attributes
+    ----------
+    goals : tuple of Goal
+    page_bytes : int
+        Bytes that one verdict is kept for; a power of two of at least 4096.
+    token_rate, token_limit : int
+        Tokens a cycle that a host earns, in 256ths, and most that it keeps.
+    answers_skip : int
+        Answers that are passed over after each event of one.
+    """
+
+    goals: tuple[Goal, ...]
+    page_bytes: int = 1 << 16
+    token_rate: int = 4096
+    token_limit: int = 256
+    answers_skip: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scenario:
+    """A scenario.
+
+    Attributes
+    ----------
+    name, text : str
+    prefill : Prefill
+    outstanding : mapping of str to int
+        Host -> requests that it has open at most.
+    memories : mapping of str to DeviceTiming
+    link : int
+        Cycles between the islands, in each direction.
+    settings : tuple of Setting
+        Static ones; the first changes nothing.
+    policies : Policies
+    """
+
+    name: str
+    text: str
+    prefill: Prefill
+    outstanding: Mapping[str, int]
+    memories: Mapping[str, DeviceTiming]
+    link: int
+    settings: tuple[Setting, ...]
+    policies: Policies
+
+    def with_layers(self, layers: int) -> "Scenario":
+        """The same with fewer layers."""
+        return replace(self, prefill=replace(self.prefill, layers=layers))
+
+
+def scenario_names() -> list[str]:
+    """Names of the scenarios that come with the package."""
+    folder = resources.files(__package__).joinpath("scenarios")
+    return sorted(p.name.removesuffix(".toml") for p in folder.iterdir() if p.name[-5:] == ".toml")
+
+
+def load_scenario(name: str) -> Scenario:
+    """Find a scenario by its name, or read a TOML file.
+
+    Raises
+    ------
+    InputError
+        If there is none, or it is not of the expected form; the message names the place.
+    """
+    if name in scenario_names():
+        path = Path(str(resources.files(__package__).joinpath("scenarios", f"{name}.toml")))
+    elif name.endswith(".toml"):
+        path = Path(name)
+    else:
+        raise InputError(
+            f"scenario {name!r} is not known{nearest(name, scenario_names())}; use a .toml file "
+            f"or one of {', '.join(scenario_names())}"
+        )
+    return _scenario(path.name, read_toml(path))
+
+
+def _scenario(where: str, table: Mapping[str, Any]) -> Scenario:
+    check_keys(
+        where, table, required=("name", "prefill", "homes", "hosts", "memories", "policies"),
+        optional=("text", "link", "static"),
+    )  # fmt: skip
+    prefill = _prefill(where, table["prefill"], table["homes"])
+    check_keys(f"{where}: memories", table["memories"], required=tuple(MEMORIES), optional=())
+    memories = {name: _timing(f"{where}: {name}", table["memories"][name]) for name in MEMORIES}
+    check_keys(f"{where}: hosts", table["hosts"], required=HOSTS, optional=())
+    statics = tuple(_setting(where, row, prefill) for row in table.get("static", []))
+    return Scenario(
+        name=text(where, "name", table["name"]),
+        text=text(where, "text", table.get("text", "")),
+        prefill=prefill,
+        outstanding=_outstanding(f"{where}: hosts", table["hosts"]),
+        memories=memories,
+        link=whole(where, "link", table.get("link", 20), least=1),
+        settings=(Setting(name="off"), *statics),
+        policies=_policies(where, table["policies"]),
+    )
+
+
+def _prefill(where: str, row: Mapping[str, Any], homes: Mapping[str, str]) -> Prefill:
+    where = f"{where}: prefill"
+    check_keys(
+        where, row, required=("model", "tokens", "chunks", "tenants", "flops"),
+        optional=("layers", "reuse", "scale", "share_b"),
+    )  # fmt: skip
+    card = load_model(text(where, "model", row["model"]))
+    check_keys(f"{where}: flops", row["flops"], required=("gpu0", "gpu1"), optional=())
+    flops = {name: whole(where, name, value, least=1) for name, value in row["flops"].items()}
+    return Prefill(
+        card=card,
+        layers=whole(where, "layers", row.get("layers", card.layers), least=1),
+        tokens=whole(where, "tokens", row["tokens"], least=1),
+        chunks=whole(where, "chunks", row["chunks"], least=1),
+        tenants=tuple(text(where, "tenants", name) for name in row["tenants"]),
+        reuse=whole(where, "reuse", row.get("reuse", 1), least=1),
+        scale=whole(where, "scale", row.get("scale", 1), least=1),
+        share_b=number(where, "share_b", row.get("share_b", 0.25)),
+        flops=flops,
+        homes=dict(homes),
+    )
+
+
+def _timing(where: str, row: Mapping[str, Any]) -> DeviceTiming:
+    check_keys(where, row, required=("latency", "read", "write"), optional=("turn", "loads"))
+    values: dict[str, Any] = dict(row)
+    if "loads" in values:
+        values["loads"] = tuple(values["loads"])
+    return DeviceTiming(**values)
+
+
+def _outstanding(where: str, row: Mapping[str, Any]) -> dict[str, int]:
+    for name in row:
+        text(where, "host", name, one_of=HOSTS)
+    return {name: whole(where, name, value, least=1) for name, value in row.items()}
+
+
+def _setting(where: str, row: Mapping[str, Any], prefill: Prefill) -> Setting:
+    check_keys(f"{where}: static", row, required=("name",), optional=("outstanding", "homes"))
+    name = text(f"{where}: static", "name", row["name"])
+    homes = dict(row.get("homes", {}))
+    for item, memory in homes.items():
+        text(f"{where}: static {name}", "homes", item, one_of=prefill.objects)
+        text(f"{where}: static {name}", item, memory, one_of=tuple(MEMORIES))
+    outstanding = _outstanding(f"{where}: static {name}", row.get("outstanding", {}))
+    return Setting(name=name, outstanding=outstanding, homes=homes)
+
+
+def _policies(where: str, row: Mapping[str, Any]) -> Policies:
+    where = f"{where}: policies"
+    numbers = ("page_bytes", "token_rate", "token_limit", "answers_skip")
+    check_keys(where, row, required=("goals",), optional=numbers)
+    made = Policies(
+        goals=tuple(_goal(where, goal) for goal in row["goals"]),
+        **{name: whole(where, name, row[name]) for name in numbers if name in row},
+    )
+    if made.page_bytes < 4096 or made.page_bytes & made.page_bytes - 1:
+        raise InputError(
+            f"{where}: page_bytes = {made.page_bytes} must be a power of two from 4096"
+        )
+    return made
+
+
+def _goal(where: str, row: Mapping[str, Any]) -> Goal:
+    kind = GoalKind(text(where, "kind", row.get("kind"), one_of=tuple(GoalKind)))
+    known = SETTINGS[kind]
+    check_keys(f"{where}: {kind}", row, required=("kind",), optional=("objects", "near", *known))
+    return Goal(
+        kind=kind,
+        objects=tuple(row.get("objects", ())),
+        near=row.get("near", ""),
+        settings={name: known[name].read(where, name, row[name]) for name in known if name in row},
+    )
