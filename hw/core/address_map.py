@@ -4,7 +4,7 @@ from amaranth import Const, Value
 
 from fanweave.golden.isa.cluster import REGIONS, Region, RegionName
 
-__all__ = ["can_fetch", "has_data", "is_peripheral"]
+__all__ = ["can_fetch", "has_data", "in_region", "is_peripheral"]
 
 
 def _within(address: Value, region: Region) -> Value:
@@ -32,6 +32,11 @@ def has_data(address: Value) -> Value:
     return _any(address, [region for region in REGIONS if region.data])
 
 
+def in_region(address: Value, name: RegionName) -> Value:
+    """Whether an address lies in a region."""
+    return _any(address, [region for region in REGIONS if region.name is name])
+
+
 def is_peripheral(address: Value) -> Value:
     """Whether an address lies among the registers of peripherals."""
-    return _any(address, [r for r in REGIONS if r.name is RegionName.PERIPHERALS])
+    return in_region(address, RegionName.PERIPHERALS)
