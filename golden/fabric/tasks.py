@@ -48,7 +48,9 @@ class TaskPlan:
         """Lines that all tasks move."""
         return sum(row[1] for row in self.flows)
 
-    def traffic(self, ports: list[tuple[int, int, int]], *, most: int = 0) -> Traffic:
+    def traffic(
+        self, ports: list[tuple[int, int, int]], *, most: int = 0, told: int = 0
+    ) -> Traffic:
         """Arrays of a run.
 
         Parameters
@@ -56,7 +58,9 @@ class TaskPlan:
         ports : list of (int, int, int)
             Island, port and most open requests of each of `HOSTS`.
         most : int
-            Messages that are kept; 0 for all.
+            Messages that are sent; 0 for all.
+        told : int
+            Verdicts that are kept.
         """
         hosts = [
             [island, port, 0, limit, -1, *self.spans[name], 0, 0, 0]
@@ -77,6 +81,7 @@ class TaskPlan:
             tag=log(np.int16),
             sent=log(np.int32),
             done=log(np.int32),
+            told=np.zeros((told, 6), dtype=np.int64),
         )
 
 

@@ -21,6 +21,8 @@ __all__ = ["START", "FlowResult", "PortResult", "SystemResult", "SystemRun", "ru
 
 #: First cycle of traffic; registers are written and buckets are full before.
 START = 4096
+#: Verdicts for each message, at most: of two islands, known and then told again.
+_VERDICTS = 4
 #: Cycles for each message, at most.
 _PATIENCE = 400
 
@@ -118,7 +120,7 @@ def run_golden(
     window : int
         Messages at most; 0 for the whole prefill.
     keep : bool
-        Keep what engines were asked.
+        Keep what engines were asked and switches were told.
 
     Raises
     ------
@@ -131,7 +133,8 @@ def run_golden(
         built = prepared.built.get(island)
         judge = _judge(built, machines[island]) if built else None
         setups.append(IslandSetup(writes=writes, judge=judge))
-    traffic = prepared.plan.traffic(prepared.ports, most=window)
+    told = _VERDICTS * window if keep else 0
+    traffic = prepared.plan.traffic(prepared.ports, most=window, told=told)
     system = TimedSystem(
         switch=config.switch,
         verdict_entries=config.verdict_entries,

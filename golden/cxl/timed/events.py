@@ -2,12 +2,13 @@
 
 from fanweave.golden.cxl.timed.compile import compiled
 from fanweave.golden.cxl.timed.state import COUNTS, EVENT, HOOK_DEPTH, Islands
-from fanweave.golden.isa.cxl_event import Channel
+from fanweave.golden.isa.cxl_event import Channel, VerdictAction
 from fanweave.golden.isa.cxl_switch import MAX_VERDICT_CYCLES
 
 __all__ = ["adapt", "collect", "key_place", "raise_event"]
 
 _REQ, _RWD = int(Channel.M2S_REQ), int(Channel.M2S_RWD)
+_PROMOTE = int(VerdictAction.PROMOTE)
 _FIELDS = len(EVENT)
 
 
@@ -107,11 +108,26 @@ def _expire(state: Islands, i, now):
 
 
 @compiled
-def _release(state: Islands, i):
+def _note(state: Islands, traffic, i, now, legal, action, island, tokens):
+    """Keeps what the switch is told, if there is place."""
+    number = state.clock[3]
+    if number == len(traffic.told):
+        return
+    row = traffic.told[number]
+    row[0], row[1], row[2], row[3], row[4], row[5] = i, now, legal, action, island, tokens
+    state.clock[3] += 1
+
+
+@compiled
+def _release(state: Islands, traffic, i, now):
     """The engine's verdict holds from now on, for the pages that it is about."""
     seat, at = state.seat[i], state.seat_at[i]
     at[1] = 0
     told = state.verdict[i]
+    _note(state, traffic, i, now, told[0], told[1], told[2], told[3])
+    if told[1] == _PROMOTE:
+        # Who asked for a move has asked; the next ones only pass.
+        told[1], told[2] = 0, 0
     state.counts[i, COUNTS.ran] += 1
     if at[3]:
         entries = state.sizes[7]
@@ -122,7 +138,7 @@ def _release(state: Islands, i):
 
 
 @compiled
-def _judge(state: Islands, i, event):
+def _judge(state: Islands, traffic, i, event, now):
     """A request whose program's verdicts are kept; gives whether its verdict is known."""
     shift = state.memory[i, 1]
     page = event[EVENT.line] >> (6 + shift)
@@ -132,9 +148,11 @@ def _judge(state: Islands, i, event):
     known = state.known[i, key_place(key, state.sizes[7])]
     if known[0] and known[1] == key:
         state.counts[i, COUNTS.hits] += 1
+        _note(state, traffic, i, now, known[5], known[2], known[3], known[4])
         _tell(state, i, event, known[5], known[2], known[3], known[4])
         return True
     state.counts[i, COUNTS.misses] += 1
+    _note(state, traffic, i, now, 0, 0, 0, 0)
     _tell(state, i, event, 0, 0, 0, 0)
     return False
 
@@ -164,14 +182,14 @@ def _sit(state: Islands, i, event, now):
 
 
 @compiled
-def adapt(state: Islands, i, now):
+def adapt(state: Islands, traffic, i, now):
     """What becomes of the hook's first event; gives whether an engine was asked."""
     hook, at = state.hook_at[i], state.seat_at[i]
     hook[2] = 0
     free, waited = not at[1], at[0]
     at[4] = 0
     if at[1] and now - at[2] == state.pace[i, state.seat[i, EVENT.program]]:
-        _release(state, i)
+        _release(state, traffic, i, now)
     elif hook[1]:
         event = state.hook[i, hook[0]]
         hook[0] = (hook[0] + 1) % HOOK_DEPTH
@@ -181,7 +199,7 @@ def adapt(state: Islands, i, now):
         keyed = is_request and state.memory[i, 2] >> event[EVENT.program] & 1
         watches = not is_request
         if keyed:
-            watches = _judge(state, i, event)
+            watches = _judge(state, traffic, i, event, now)
         if watches:
             if not keyed:
                 event[EVENT.key] = -1

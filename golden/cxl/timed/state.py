@@ -93,7 +93,7 @@ _E = len(EVENT)
 _FIELDS: tuple[tuple[str, tuple[int, ...]], ...] = (
     # Islands, upstream, downstream, queue, slots, rules, decoders, verdict entries.
     ("sizes", (8,)),
-    # Now, messages sent, most messages, -, ns of a cycle, fault.
+    # Now, messages sent, most messages, verdicts kept, ns of a cycle, fault.
     ("clock", (6,)),
     # Tables: enable, first, last, mask of ways, shift of ways, and port and LD of 8 ways;
     # LD of a host at a port, or -1; enable inline deny program skip ports channels opcodes first

@@ -37,7 +37,7 @@ def _cycle(state: Islands, traffic: Traffic, now):
         answers_leave(state, traffic, i, now)
         to_devices(state, i, now)
         leave_entries(state, i)
-        asked = adapt(state, i, now) or asked
+        asked = adapt(state, traffic, i, now) or asked
         collect(state, i)
         enter(state, traffic, i, now)
         answers_back(state, traffic, i, now)

@@ -193,9 +193,8 @@ class TimedSystem:
         name = "NOTHING"
         if verdict is not None:
             name = verdict.action.name
+            told[:] = [1, verdict.action, verdict.island, verdict.tokens]
             promotes = verdict.action is VerdictAction.PROMOTE
-            action = VerdictAction.PASS if promotes else verdict.action
-            told[:] = [1, action, 0 if promotes else verdict.island, verdict.tokens]
             self.state.counts[island, COUNTS.promoted] += promotes
         key = island, program, name
         self.actions[key] = self.actions.get(key, 0) + 1

@@ -32,6 +32,9 @@ class Traffic(NamedTuple):
     tag: np.ndarray
     sent: np.ndarray
     done: np.ndarray
+    # What switches were told, as long as there is place: island, cycle, legal, action, island,
+    # tokens.
+    told: np.ndarray  # n, 6
 
 
 @compiled
