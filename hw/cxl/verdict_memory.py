@@ -1,8 +1,8 @@
 """A memory of verdicts between the switch and the policy engine.
 
-A program takes longer than a request may wait. So the engine's verdict is kept for its page, and the
-next request of the same host, opcode and page has it at once. The engine goes on to see what it
-can of the traffic, and its newest verdict holds.
+A program takes longer than a request may wait. So the verdict of the engine is kept for its page,
+and the next request of the same host, opcode and page has it at once. The engine goes on to see
+what it can of the traffic, and its newest verdict holds.
 """
 
 from amaranth import Cat, Module, Mux, Signal

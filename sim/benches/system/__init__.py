@@ -1,0 +1,1 @@
+"""Whole systems: islands in Verilator beside their timed model."""
