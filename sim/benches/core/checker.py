@@ -1,9 +1,12 @@
 """Steps golden's core for each instruction of another, and compares."""
 
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
+
+import numpy as np
 
 from fanweave.golden.errors import FaultError
 from fanweave.golden.isa.riscv import kind_of
+from fanweave.golden.isa.riscv_encoding import Access, MemoryShape
 from fanweave.golden.riscv.disassembler import disassemble
 from fanweave.golden.riscv.hart import Hart
 
@@ -21,6 +24,9 @@ class Checker:
     ----------
     hart : Hart
         Golden's core, before the program.
+    watch : tuple of int
+        First address and bytes of memory in which words of whole vector registers are compared as
+        they are stored.
 
     Attributes
     ----------
@@ -28,13 +34,17 @@ class Checker:
         How many.
     registers : dict of str to int
         What the core wrote last, such as ``x5`` and ``f1``.
+    completed : Counter of str
+        How many instructions of a mnemonic did not trap.
     """
 
-    def __init__(self, hart: Hart) -> None:
+    def __init__(self, hart: Hart, *, watch: tuple[int, int] = (0, 0)) -> None:
         self.hart = hart
+        self.watch = watch
+        self.completed: Counter[str] = Counter()
         self.instructions = self.traps = 0
         self.registers: dict[str, int] = {}
-        #: Values that registers are still to get, in order.
+        #: Values that registers, and words of memory that is watched, are still to get, in order.
         self._expected: dict[str, deque[int]] = defaultdict(deque)
         self._last = ""
 
@@ -79,13 +89,30 @@ class Checker:
         if kind is None:
             self.fail(f"{word:#x} is no instruction")
             return
+        self.completed[kind.name] += 1
         fields = kind.decode(word)
+        if kind.memory is not None and kind.memory.store:
+            self._expect_store(hart.x[fields["rs1"]], kind.memory)
         if fields.get("rd"):
             self._expected[f"x{fields['rd']}"].append(hart.x[fields["rd"]])
         if "fd" in fields:
             self._expected[f"f{fields['fd']}"].append(hart.f[fields["fd"]])
         if kind.name.endswith(".rrpost") and fields["rs1"]:
             self._expected[f"x{fields['rs1']}"].append(hart.x[fields["rs1"]])
+
+    def _expect_store(self, address: int, shape: MemoryShape) -> None:
+        """Note what a store of whole registers stores, if somebody watches there."""
+        base, size = self.watch
+        if shape.access is not Access.WHOLE or not base <= address < base + size:
+            return
+        span = self.hart.memory.span(address, shape.fields * self.hart.config.register_bytes)
+        assert span is not None
+        for place, value in enumerate(span.view(np.uint32).tolist()):
+            self._expected[_stored_at(address + 4 * place)].append(value)
+
+    def stored(self, address: int, value: int) -> None:
+        """A word of memory that is watched is stored."""
+        self.written(_stored_at(address), value)
 
     def written(self, register: str, value: int) -> None:
         """A register gets a value."""
@@ -103,3 +130,7 @@ class Checker:
         wanted = None if trap is None else (int(trap.cause), self.hart.pc, trap.value)
         if (cause, pc, value) != wanted:
             self.fail(f"the core halts with {(cause, pc, value)}; expected {wanted}")
+
+
+def _stored_at(address: int) -> str:
+    return f"[{address:#x}]"

@@ -1,12 +1,13 @@
 // Runs one program on a Verilated core, with memories that answer a cycle later at the earliest.
 //
-//   loop IMAGE MEMORY TRACE BOOT TOHOST END LIMIT SEED PAUSE
+//   loop IMAGE MEMORY TRACE BOOT TOHOST END LIMIT SEED PAUSE WATCH BYTES
 //
 // IMAGE holds stretches of memory: address and size, 32 bits each, and the bytes. MEMORY becomes
 // the contents of the data memory and of the instructions at the end. TRACE becomes the records of
 // what the core does, unless it is "-". TOHOST is the address of a word whose write ends the run,
-// END one of an instruction that does, or 0. PAUSE / 256 is the chance that memory pauses. There is
-// no DMA: its registers are missing.
+// END one of an instruction that does, or 0. PAUSE / 256 is the chance that memory pauses. What a
+// vector unit stores in the BYTES from WATCH on becomes records as well. There is no DMA: its
+// registers are missing.
 //
 // The last line of standard output: ENDING CODE CYCLES RETIRED CAUSE PC VALUE, and the cycles lost
 // by cause. Before it stand the lines "putchar BYTE".
@@ -34,8 +35,23 @@ struct Region {
 };
 
 struct Record {
-    uint32_t kind, first, second;  // 0 retired, 1 trapped: pc, word; 2 x, 3 f: register, value
+    // 0 retired, 1 trapped: pc, word; 2 x, 3 f: register, value; 4 stored: address, word
+    uint32_t kind, first, second;
 };
+
+// A port of a vector unit's to memory: 64 bits a request.
+struct VectorPort {
+    const CData *valid;
+    CData *ready;
+    const EData *request;
+    CData *answered;
+    QData *answer;
+    std::deque<uint64_t> answers = {};
+};
+
+std::vector<VectorPort> vector_ports([[maybe_unused]] Vtop* top) {
+    return {@VECTOR_PORTS@};
+}
 
 struct Ending {
     std::string name;
@@ -51,8 +67,10 @@ uint32_t field(const Words& words, int low, int width) {
 
 class Machine {
    public:
-    Machine(Vtop* top, uint32_t tohost, uint32_t seed, uint32_t pause)
-        : top_(top), tohost_(tohost), random_(seed * 2654435761u | 1), pause_(pause) {
+    Machine(Vtop* top, uint32_t tohost, uint32_t seed, uint32_t pause, uint32_t watch,
+            uint32_t bytes)
+        : top_(top), tohost_(tohost), random_(seed * 2654435761u | 1), pause_(pause),
+          watch_(watch), bytes_(bytes), ports_(vector_ports(top)) {
         l1_ = {kL1Base, std::vector<uint8_t>(kL1Size)};
         code_ = {kCodeBase, std::vector<uint8_t>(kCodeSize)};
     }
@@ -98,6 +116,14 @@ class Machine {
         }
         top_->fetches___05Fready = goes();
         top_->requests___05Fready = goes();
+        for (VectorPort& port : ports_) {
+            *port.ready = goes();
+            *port.answered = !port.answers.empty() && goes();
+            if (*port.answered) {
+                *port.answer = port.answers.front();
+                port.answers.pop_front();
+            }
+        }
     }
 
     // What is transferred at the clock's edge.
@@ -113,6 +139,9 @@ class Machine {
                                       field(request, kRequestMask, 4),
                                       field(request, kRequestData, 32)));
         }
+        stored.clear();
+        for (VectorPort& port : ports_)
+            if (*port.valid && *port.ready) port.answers.push_back(access(port.request));
     }
 
     // Whether the store that ends the run has: one to a register does with its response.
@@ -120,6 +149,7 @@ class Machine {
 
     Ending ending = {"", 0};
     uint32_t trap[3] = {0, 0, 0};  // as the program says
+    std::vector<Record> stored;    // in this cycle, where that is watched
 
    private:
     bool goes() {
@@ -161,6 +191,30 @@ class Machine {
                                               : kError;
     }
 
+    uint64_t access(const EData* request) {
+        const auto part = [&](int low, int width) { return field(request, low, width); };
+        const uint32_t address = part(kVectorAddress, 32), mask = part(kVectorMask, 8);
+        Region* region = find(address);
+        if (!region) {
+            std::fprintf(stderr, "the vector unit asks for %#x, where no memory is\n", address);
+            std::exit(3);
+        }
+        uint8_t* bytes = &region->bytes[address - region->base];
+        uint64_t value = 0;
+        if (!part(kVectorWrite, 1)) {
+            std::memcpy(&value, bytes, 8);
+            return value;
+        }
+        for (int half = 0; half < 2; ++half) {
+            const uint32_t word = part(kVectorData + 32 * half, 32);
+            const uint32_t lanes = mask >> 4 * half & 15;
+            for (int lane = 0; lane < 4; ++lane)
+                if (lanes >> lane & 1) bytes[4 * half + lane] = word >> 8 * lane;
+            if (lanes && address - watch_ < bytes_) stored.push_back({4, address + 4 * half, word});
+        }
+        return 0;
+    }
+
     void end(uint32_t code) {
         if (ending.name.empty()) ending = {code ? "fail" : "pass", code};
     }
@@ -192,7 +246,8 @@ class Machine {
 
     Vtop* top_;
     bool by_register_ = false;
-    uint32_t tohost_, random_, pause_, tohost_value_ = 0;
+    uint32_t tohost_, random_, pause_, watch_, bytes_, tohost_value_ = 0;
+    std::vector<VectorPort> ports_;
     Region l1_, code_;
     std::deque<uint32_t> fetched_;
     std::deque<uint64_t> answers_;
@@ -201,11 +256,11 @@ class Machine {
 }  // namespace
 
 int main(int argc, char** argv) {
-    if (argc < 10) return 2;
+    if (argc < 12) return 2;
     const auto context = std::make_unique<VerilatedContext>();
     const auto top = std::make_unique<Vtop>(context.get());
     const auto number = [&](int place) { return std::strtoull(argv[place], nullptr, 0); };
-    Machine machine(top.get(), number(5), number(8), number(9));
+    Machine machine(top.get(), number(5), number(8), number(9), number(10), number(11));
     if (!machine.load(argv[1])) {
         std::fprintf(stderr, "the image %s cannot be loaded\n", argv[1]);
         return 2;
@@ -245,6 +300,7 @@ int main(int argc, char** argv) {
             write({3, field(seen, kTraceLateFRegister, 5), field(seen, kTraceLateFValue, 32)});
         for (int cause = 0; cause < kStallCount; ++cause) lost[cause] += top->stalls >> cause & 1;
         machine.take();
+        for (const Record& record : machine.stored) write(record);
         edge(1);
         if (field(top->halt, kHaltHalted, 1)) {
             machine.ending = {"halt", 1};

@@ -18,14 +18,22 @@ from fanweave.sim.benches.core.programs import (
     load_constant,
 )
 
-__all__ = ["random_program"]
+__all__ = [
+    "DATA_BYTES",
+    "POINTERS",
+    "Writer",
+    "begin",
+    "finish",
+    "random_program",
+    "scalar_piece",
+]
 
 #: Bytes that programs see.
 DATA_BYTES = 0x1000
 
 #: Registers that random instructions do not write: distances, pointers, where to recover.
-_STEP, _POINTERS, _DEVICE, _RECOVERY = 25, (26, 27, 28), 24, 30
-_FREE = tuple(n for n in range(32) if n not in (_STEP, *_POINTERS, _DEVICE, _RECOVERY))
+_STEP, POINTERS, _DEVICE, _RECOVERY = 25, (26, 27, 28), 24, 30
+_FREE = tuple(n for n in range(32) if n not in (_STEP, *POINTERS, _DEVICE, _RECOVERY))
 #: From the host's first register for traps: four that exist and do not end the run, and none.
 _REGISTERS = (0, 4, 8, 16, 64, 1024)
 _OFTEN = (8, 9, 10, 11)
@@ -59,8 +67,19 @@ def _handler() -> list[int]:
     return words
 
 
-class _Writer:
-    """Appends random instructions."""
+class Writer:
+    """Appends random instructions.
+
+    Parameters
+    ----------
+    generator : Random
+        Decides everything.
+
+    Attributes
+    ----------
+    words : list of int
+        The instructions, from the address where cores start.
+    """
 
     def __init__(self, generator: random.Random) -> None:
         self.generator = generator
@@ -98,33 +117,33 @@ class _Writer:
         self.add(row.encode(**{**fields, **{k: v for k, v in chosen.items() if k in fields}}))
 
 
-def _computing(writer: _Writer) -> None:
+def _computing(writer: Writer) -> None:
     writer.any_row(writer.generator.choice(_COMPUTING))
 
 
-def _floating(writer: _Writer) -> None:
+def _floating(writer: Writer) -> None:
     writer.any_row(writer.generator.choice(_FLOATING))
 
 
-def _memory(writer: _Writer) -> None:
+def _memory(writer: Writer) -> None:
     """Mostly where there is memory, mostly aligned."""
     generator = writer.generator
     row = generator.choice(_MEMORY)
     chosen: dict[str, int] = {}
     if generator.random() < 0.93:
-        chosen["rs1"] = generator.choice(_POINTERS)
+        chosen["rs1"] = generator.choice(POINTERS)
         chosen["imm"] = generator.randrange(-512, 508)
         if generator.random() < 0.93:
             chosen["imm"] &= ~3
     elif generator.random() < 0.7:
         chosen["rs1"], chosen["imm"] = _DEVICE, generator.choice(_REGISTERS)
     if row.extension is Extension.POST_INCREMENT:
-        chosen["rs1"] = generator.choice(_POINTERS[:1] if generator.random() < 0.9 else _FREE)
+        chosen["rs1"] = generator.choice(POINTERS[:1] if generator.random() < 0.9 else _FREE)
         chosen["rs2"] = _STEP
     writer.any_row(row, **chosen)
 
 
-def _control(writer: _Writer) -> None:
+def _control(writer: Writer) -> None:
     """Jumps forward, sometimes to half an instruction's address or where nothing is."""
     generator = writer.generator
     row = generator.choice(_CONTROL)
@@ -146,7 +165,7 @@ def _control(writer: _Writer) -> None:
     writer.any_row(row, imm=distance)
 
 
-def _loop(writer: _Writer) -> None:
+def _loop(writer: Writer) -> None:
     """A few instructions, several times."""
     generator = writer.generator
     counter = 29
@@ -171,7 +190,7 @@ def _writes(word: int, register: int) -> bool:
     return fields.get("rd") == register or post
 
 
-def _system(writer: _Writer) -> None:
+def _system(writer: Writer) -> None:
     generator = writer.generator
     choice = generator.random()
     if choice < 0.45:
@@ -247,32 +266,56 @@ _VECTOR = [
 _KINDS = ((_computing, 30), (_floating, 25), (_memory, 25), (_control, 8), (_loop, 4), (_system, 8))
 
 
-def random_program(seed: int, pieces: int = 200) -> ScalarProgram:
-    """A program of so many pieces: instructions, loops, jumps."""
-    generator = random.Random(seed)
-    writer = _Writer(generator)
+def begin(writer: Writer, *, units: int, data: int = DATA_BYTES) -> None:
+    """The handler of traps, and numbers in all registers.
+
+    Parameters
+    ----------
+    writer : Writer
+        Has nothing yet.
+    units : int
+        Bits of ``mstatus`` that turn units on.
+    data : int
+        Bytes in whose middle the pointers begin.
+    """
+    generator = writer.generator
     writer.add(assemble("jal", rd=0, imm=4 * (_HANDLER_WORDS + 1)), *_handler())
     writer.add(*load_constant(_SCRATCH, RESET_ADDRESS + 4))
     writer.add(csr_access("csrrw", "mtvec", 0, _SCRATCH))
-    writer.add(*load_constant(_SCRATCH, 0x2000), csr_access("csrrs", "mstatus", 0, _SCRATCH))
+    writer.add(*load_constant(_SCRATCH, units), csr_access("csrrs", "mstatus", 0, _SCRATCH))
     for register, value in (
         (_STEP, generator.choice((4, 4, 8, 2, -4 & 0xFFFFFFFF))),
         (_DEVICE, peripheral_address(HOST, "trap_cause")),
-        *((pointer, DATA_BASE + DATA_BYTES // 2 + 64 * n) for n, pointer in enumerate(_POINTERS)),
+        *((pointer, DATA_BASE + data // 2 + 64 * n) for n, pointer in enumerate(POINTERS)),
     ):
         writer.add(*load_constant(register, value))
     for register in range(32):
-        writer.add(assemble("flw", fd=register, rs1=_POINTERS[0], imm=4 * register))
+        writer.add(assemble("flw", fd=register, rs1=POINTERS[0], imm=4 * register))
     for register in _FREE:
         if generator.random() < 0.7:
             writer.add(*load_constant(register, generator.randrange(1 << 32)))
-    makers, weights = zip(*_KINDS, strict=True)
-    for _ in range(pieces):
-        generator.choices(makers, weights)[0](writer)
-    # Jumps over the end land here as well.
+
+
+def finish(writer: Writer) -> ScalarProgram:
+    """The program, with numbers in its memory; jumps over its end land there as well."""
     end = writer.address + 4 * 8
     writer.add(*[assemble("addi", rd=0, rs1=0, imm=0)] * 8, assemble("jal", rd=0, imm=0))
-    return ScalarProgram(words=tuple(writer.words), data=_numbers(generator), end=end)
+    return ScalarProgram(words=tuple(writer.words), data=_numbers(writer.generator), end=end)
+
+
+def scalar_piece(writer: Writer) -> None:
+    """An instruction, a jump or a loop."""
+    makers, weights = zip(*_KINDS, strict=True)
+    writer.generator.choices(makers, weights)[0](writer)
+
+
+def random_program(seed: int, pieces: int = 200) -> ScalarProgram:
+    """A program of so many pieces: instructions, loops, jumps."""
+    writer = Writer(random.Random(seed))
+    begin(writer, units=0x2000)
+    for _ in range(pieces):
+        scalar_piece(writer)
+    return finish(writer)
 
 
 def _numbers(generator: random.Random) -> bytes:

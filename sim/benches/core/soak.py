@@ -6,13 +6,14 @@ import numpy as np
 
 from fanweave.golden.isa.cluster import RESET_ADDRESS, RegionName
 from fanweave.golden.presets import find_preset
+from fanweave.golden.riscv.config import CoreConfig
 from fanweave.golden.riscv.hart import Hart
-from fanweave.hw.core.config import PRESETS, ScalarConfig
+from fanweave.hw.core.config import PRESETS
 from fanweave.sim.benches.core.checker import Checker, DifferenceError
 from fanweave.sim.benches.core.lockstep import load
 from fanweave.sim.benches.core.programs import DATA_BASE, ScalarProgram
 from fanweave.sim.benches.core.random_programs import random_program
-from fanweave.sim.benches.core.verilated import CoreRun, run_core
+from fanweave.sim.benches.core.verilated import CoreMachine, CoreRun, core_machine, run_core
 
 __all__ = ["image_of", "play", "run_verilated"]
 
@@ -29,22 +30,34 @@ def image_of(program: ScalarProgram) -> list[tuple[int, bytes]]:
 def run_verilated(
     program: ScalarProgram,
     *,
+    machine: CoreMachine,
+    golden: CoreConfig | None = None,
     seed: int = 0,
     pause: float = 0.0,
-    config: ScalarConfig | None = None,
+    watch: tuple[int, int] = (0, 0),
 ) -> tuple[CoreRun, Checker]:
     """Run a program on both, and compare registers, traps and memory.
 
     CSRs are seen where the program reads them; the handler of traps reads those of a trap.
+
+    Parameters
+    ----------
+    program : ScalarProgram
+        What they run; mcycle must not be read.
+    machine : CoreMachine
+        What is held against golden's core.
+    golden : CoreConfig or None
+        Parameters of that.
+    seed, pause, watch
+        See `run_core`; what is stored where that is watched are whole vector registers.
 
     Raises
     ------
     DifferenceError
         At the first difference, or if the program does not end.
     """
-    config = config or ScalarConfig()
-    golden = load(program)
-    checker = Checker(Hart(golden, number=config.hart))
+    memory = load(program)
+    checker = Checker(Hart(memory, config=golden), watch=watch)
     run = run_core(
         image_of(program),
         boot=RESET_ADDRESS,
@@ -52,13 +65,16 @@ def run_verilated(
         limit=_LIMIT,
         seed=seed,
         pause=pause,
-        config=config,
+        machine=machine,
         traced=True,
+        watch=watch,
     )
     # The core goes round its last loop a little longer.
     for kind, first, second in run.trace.tolist():
         if kind < 2:
             checker.instruction(first, second, bool(kind))
+        elif kind == 4:
+            checker.stored(first, second)
         else:
             checker.written(f"{'xf'[kind - 2]}{first}", second)
     if run.ending != "end":
@@ -69,7 +85,7 @@ def run_verilated(
         (RegionName.L1, run.l1),
         (RegionName.INSTRUCTIONS, run.code_memory),
     ):
-        if (golden.part(name).data != content).any():
+        if (memory.part(name).data != content).any():
             raise DifferenceError(f"memory {name.value} differs in the end")
     return run, checker
 
@@ -101,7 +117,7 @@ def play(seed: int, config: str | None = None) -> str:
             program,
             seed=generator.getrandbits(31),
             pause=generator.choice((0.0, 0.1, 0.4)),
-            config=chosen,
+            machine=core_machine(chosen),
         )
         instructions += checker.instructions
         traps += checker.traps

@@ -13,9 +13,18 @@ from fanweave.golden.isa.cluster import BARRIER, HOST, REGIONS, RegionName, peri
 from fanweave.hw.core.config import ScalarConfig
 from fanweave.sim.runner.converted import converted_design
 from fanweave.sim.runner.design import Design
-from fanweave.sim.runner.loop import build_loop
+from fanweave.sim.runner.loop import build_loop, member_of
 
-__all__ = ["SOURCES", "STALLS", "CoreRun", "Image", "core_design", "run_core"]
+__all__ = [
+    "SOURCES",
+    "STALLS",
+    "CoreMachine",
+    "CoreRun",
+    "Image",
+    "core_design",
+    "core_machine",
+    "run_core",
+]
 
 _NAME = "bare_core"
 #: Sources that decide what the conversion gives: those that the core imports, as a test checks.
@@ -32,8 +41,34 @@ SOURCES = (
 #: Causes of lost cycles, in the order of their bits.
 STALLS = ("fetch", "load", "operand", "memory", "offload", "unit", "redirect")
 
+_DIRECTIONS = ("requests", "responses")
+
 #: Stretches of memory: address and bytes.
 Image = list[tuple[int, bytes]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoreMachine:
+    """What executes programs.
+
+    Attributes
+    ----------
+    design : Design
+        A core, alone or with a vector unit.
+    label : str
+        What it is, for messages.
+    lanes : int
+        Ports of its vector unit to memory, 0 without one.
+    """
+
+    design: Design
+    label: str
+    lanes: int = 0
+
+
+def core_machine(config: ScalarConfig) -> CoreMachine:
+    """A core without a vector unit."""
+    return CoreMachine(design=core_design(config), label="the scalar core")
 
 
 def core_design(config: ScalarConfig) -> Design:
@@ -73,7 +108,8 @@ class CoreRun:
         Memories at the end.
     trace : ndarray of uint32, shape (records, 3)
         0 retired or 1 trapped, address, instruction; 2 integer or 3 floating-point register,
-        number, value.
+        number, value; 4 word that the vector unit stored where that is watched, address, value
+        (without regard to bytes that are not stored).
     """
 
     ending: str
@@ -98,8 +134,9 @@ def run_core(
     limit: int,
     seed: int = 0,
     pause: float = 0.0,
-    config: ScalarConfig | None = None,
+    machine: CoreMachine | None = None,
     traced: bool = False,
+    watch: tuple[int, int] = (0, 0),
 ) -> CoreRun:
     """Run a program.
 
@@ -115,10 +152,12 @@ def run_core(
         Cycles at most.
     seed, pause
         Of pauses of memory, and their chance in a cycle.
-    config : ScalarConfig or None
-        Of the core.
+    machine : CoreMachine or None
+        What runs it; otherwise a core without a vector unit.
     traced : bool
         Whether the trace is wanted.
+    watch : tuple of int
+        First address and bytes of memory whose stores by the vector unit are in the trace.
 
     Raises
     ------
@@ -127,8 +166,9 @@ def run_core(
     FaultError
         If the simulation fails.
     """
+    machine = machine or core_machine(ScalarConfig())
     executable = build_loop(
-        core_design(config or ScalarConfig()), _main_text(), label="building the scalar core"
+        machine.design, _main_text(machine.lanes), label=f"building {machine.label}"
     )
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -138,12 +178,13 @@ def run_core(
         trace = folder / "trace" if traced else "-"
         command: list[object] = [executable, folder / "image", folder / "memory", trace]
         command += [hex(boot), hex(tohost), hex(end), limit, seed, min(255, round(256 * pause))]
+        command += [hex(part) for part in watch]
         outcome = subprocess.run(
             [str(part) for part in command], capture_output=True, text=True, check=False
         )
         if outcome.returncode != 0:
             raise FaultError(
-                f"the simulation of the core ended with status {outcome.returncode}: "
+                f"the simulation of {machine.label} ended with status {outcome.returncode}: "
                 f"{outcome.stderr.strip()}"
             )
         memory = np.fromfile(folder / "memory", np.uint8)
@@ -175,9 +216,17 @@ def _region(name: RegionName) -> Any:
     return next(region for region in REGIONS if region.name is name)
 
 
-def _main_text() -> str:
+def _main_text(lanes: int) -> str:
     template = (Path(__file__).resolve().parent / "loop.cpp").read_text()
-    return template.replace("@CONSTANTS@", "\n".join(_constants()))
+    text = template.replace("@CONSTANTS@", "\n".join(_constants()))
+    return text.replace("@VECTOR_PORTS@", ", ".join(map(_vector_port, range(lanes))))
+
+
+def _vector_port(lane: int) -> str:
+    """References to the members of a port."""
+    request, response = (f"top->{member_of(f'vector_{w}__{lane}__')}" for w in _DIRECTIONS)
+    members = [f"&{request}valid", f"&{request}ready", f"{request}payload.data()"]
+    return "{" + ", ".join([*members, f"&{response}valid", f"&{response}payload"]) + "}"
 
 
 def _constants() -> list[str]:
@@ -185,6 +234,7 @@ def _constants() -> list[str]:
     from amaranth.lib import data
 
     from fanweave.hw.core.payloads import DataRequest, DataResponse, Halt, Trace
+    from fanweave.hw.vector.memory_payloads import VectorRequest
 
     values: dict[str, int] = {}
     for prefix, name in (("L1", RegionName.L1), ("Code", RegionName.INSTRUCTIONS)):
@@ -197,6 +247,7 @@ def _constants() -> list[str]:
     for prefix, payload in (
         ("Request", DataRequest),
         ("Response", DataResponse),
+        ("Vector", VectorRequest),
         ("Halt", Halt),
         ("Trace", Trace),
     ):

@@ -5,12 +5,13 @@ import pytest
 from fanweave.golden.errors import InputError
 from fanweave.golden.isa.cluster import HOST, RESET_ADDRESS, peripheral_address
 from fanweave.golden.isa.riscv_csr import Cause
+from fanweave.hw.core.config import ScalarConfig
 from fanweave.sim.benches.core import verilated
 from fanweave.sim.benches.core.checker import DifferenceError
 from fanweave.sim.benches.core.programs import ScalarProgram, assemble, load_constant
 from fanweave.sim.benches.core.random_programs import random_program
 from fanweave.sim.benches.core.soak import image_of, play, run_verilated
-from fanweave.sim.benches.core.verilated import run_core
+from fanweave.sim.benches.core.verilated import core_machine, run_core
 
 pytestmark = pytest.mark.verilator
 TOHOST = peripheral_address(HOST, "tohost")
@@ -18,7 +19,9 @@ TOHOST = peripheral_address(HOST, "tohost")
 
 @pytest.mark.parametrize("pause", [0.0, 0.3])
 def test_a_long_program(pause):
-    run, checker = run_verilated(random_program(11, 3000), seed=3, pause=pause)
+    run, checker = run_verilated(
+        random_program(11, 3000), machine=core_machine(ScalarConfig()), seed=3, pause=pause
+    )
     assert checker.instructions > 8000
     assert checker.traps > 100
     assert set(run.stalls) >= {"fetch", "load", "operand", "memory", "unit", "redirect"}
@@ -36,7 +39,7 @@ def test_a_difference_is_found(monkeypatch):
 
     monkeypatch.setattr(verilated, "_result", changed)
     with pytest.raises(DifferenceError, match="becomes"):
-        run_verilated(program)
+        run_verilated(program, machine=core_machine(ScalarConfig()))
 
 
 def test_a_round_of_the_soak_and_an_unknown_preset(monkeypatch):
