@@ -146,8 +146,8 @@ class ProductGroups(wiring.Component):
         config, row = self._parameters, self.rows.payload
         m.submodules.fields = fields = FieldColumns(config=config, width_given=True)
         m.submodules.mask = mask = MaskScan(config=config)
-        self._configure(m)
-        _, lanes = group_geometry(m, config, self.groups.payload.config)
+        operation = self._configure(m)
+        _, lanes = group_geometry(m, config, operation)
         done, left, by_mask = Signal(16), Signal(16), Signal()
         count = Signal(range(config.lanes + 1))
         is_row, go, step, ends = (Signal(name=name) for name in ("is_row", "go", "step", "ends"))
@@ -175,7 +175,7 @@ class ProductGroups(wiring.Component):
             ]
             m.d.sync += done.eq(Mux(ends, 0, done + count))
         m.d.comb += [
-            fields.operation.eq(self.groups.payload.config),
+            fields.operation.eq(operation),
             fields.field_bits.eq(row.bits),
             fields.lanes.eq(lanes),
             fields.first_left.eq(left),
@@ -192,14 +192,18 @@ class ProductGroups(wiring.Component):
         columns = Signal(data.ArrayLayout(unsigned(16), config.lanes))
         for e in range(config.lanes):
             m.d.comb += columns[e].eq(Mux(by_mask, mask.columns[e], fields.columns[e]))
-        self._fill(m, is_row, count, columns)
+        self._fill(m, operation, is_row, count, columns)
         m.d.comb += self.groups.payload.element.eq(done)
         return m
 
-    def _configure(self, m: Module) -> None:
-        """The configuration as the lanes know it."""
-        row, operation = self.rows.payload, self.groups.payload.config
+    def _configure(self, m: Module) -> data.View:
+        """The configuration as the lanes know it.
+
+        A signal of its own: what is read must not be a part of what is driven with its help.
+        """
+        row, operation = self.rows.payload, Signal.like(self.groups.payload.config)
         m.d.comb += [
+            self.groups.payload.config.eq(operation),
             operation.opcode.eq(
                 Mux(row.multiply, Opcode.MULTIPLY, Opcode.MULTIPLY_ACCUMULATE),
             ),
@@ -212,8 +216,11 @@ class ProductGroups(wiring.Component):
             operation.base.eq(row.base),
             operation.first_row.eq(row.slot),
         ]
+        return operation
 
-    def _fill(self, m: Module, is_row: Value, count: Value, columns: data.View) -> None:
+    def _fill(
+        self, m: Module, operation: data.View, is_row: Value, count: Value, columns: data.View
+    ) -> None:
         group, config = self.groups.payload, self._parameters
         m.d.comb += [
             group.marker.eq(self.rows.payload.marker),
@@ -224,4 +231,4 @@ class ProductGroups(wiring.Component):
         ]
         valid = Cat((e < count) & is_row for e in range(config.lanes))
         nothing = Cat(0 for _ in range(config.lanes))
-        spread_elements(m, config, group, valid, nothing, columns)
+        spread_elements(m, config, operation.element, group, valid, nothing, columns)

@@ -260,7 +260,7 @@ class Decoder(wiring.Component):
         second = Cat(e >= first_count for e in range(config.lanes))
         is_row = self.first.marker == Marker.ROW
         valid = Cat((e < count) & is_row for e in range(config.lanes))
-        spread_elements(m, config, group, valid, second, columns)
+        spread_elements(m, config, self.operation.element, group, valid, second, columns)
 
 
 def group_geometry(
@@ -287,6 +287,7 @@ def group_geometry(
 def spread_elements(
     m: Module,
     config: VentaglioConfig,
+    element: Value,
     group: data.View,
     valid: Value,
     second: Value,
@@ -300,14 +301,16 @@ def spread_elements(
         Where the group's members are driven.
     config : VentaglioConfig
         Parameters of the unit.
+    element : Value
+        Format of the elements; no part of the group, which depends on it.
     group : View of `group_layout`
-        With its operation.
+        What is driven.
     valid, second, columns : Value, Value, array of Value
         By element.
     """
     widths = sorted({f.bits for f in config.formats})
     for lane in range(config.lanes):
-        with m.Switch(group.config.element):
+        with m.Switch(element):
             for bits in widths:
                 spread = bits // config.element_bits
                 if lane % spread:
