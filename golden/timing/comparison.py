@@ -53,6 +53,9 @@ class ComparedMetric:
         Relative, signed.
     low, high : float
         95% interval of `error` under resampling of the requests.
+    floor_low, floor_high : float
+        The same of the measured value alone, relative to it: what another sample of the same
+        requests would have measured. An error within it cannot be told from none.
     request_bias, request_error, trivial_request_error : float
         Errors of single requests in seconds: mean signed and mean absolute one, and the latter
         of the trivial model. They do not cancel as those of percentiles may.
@@ -68,6 +71,8 @@ class ComparedMetric:
     trivial_error: float
     low: float
     high: float
+    floor_low: float
+    floor_high: float
     request_bias: float
     request_error: float
     trivial_request_error: float
@@ -76,6 +81,11 @@ class ComparedMetric:
     def goal(self) -> float:
         """Largest error that is aimed at: 5%, and 10% at the 99th percentile."""
         return 0.1 if self.percentile == 99 else 0.05
+
+    @property
+    def within_floor(self) -> bool:
+        """Whether the error is one that resampling of the measured requests gives as well."""
+        return self.floor_low <= self.error <= self.floor_high
 
 
 def measured_times(trace: RequestTrace) -> Times:
@@ -129,6 +139,9 @@ def _metric(times: Times, outputs: np.ndarray, name: str) -> np.ndarray:
 def compare(run: ServingRun, *, seed: int = 1) -> list[ComparedMetric]:
     """Compare a run with the measured times of its trace.
 
+    Prefill of requests whose `Request.cached_tokens` are given is not judged: for a measured
+    trace they are inferred from it.
+
     Parameters
     ----------
     run : ServingRun
@@ -145,14 +158,16 @@ def compare(run: ServingRun, *, seed: int = 1) -> list[ComparedMetric]:
     measured, simulated = measured_times(trace), simulated_times(run)
     trivial = trivial_times(trace)
     outputs = np.array([request.output_tokens for request in trace.requests])
+    known = np.array([request.cached_tokens == 0 for request in trace.requests])
     rng = np.random.default_rng(seed)
     result = []
     for group, part in GROUPS.items():
         if not len(outputs[part]):
             continue
         for metric in METRICS:
+            judged = known[part] if metric == "prefill" else np.ones_like(known[part])
             values = [
-                _metric(times[part], outputs[part], metric)
+                _metric(times[part][judged], outputs[part][judged], metric)
                 for times in (measured, simulated, trivial)
             ]
             result += _compared(group, metric, values, rng)
@@ -167,10 +182,10 @@ def _compared(
     rows = []
     for percentile in PERCENTILES:
         values = [float(np.percentile(each, percentile)) for each in (measured, simulated, trivial)]
-        resampled = np.percentile(simulated[draws], percentile, axis=1) / np.percentile(
-            measured[draws], percentile, axis=1
-        )
+        again = np.percentile(measured[draws], percentile, axis=1)
+        resampled = np.percentile(simulated[draws], percentile, axis=1) / again
         low, high = np.percentile(resampled - 1, [2.5, 97.5])
+        floor = np.percentile(again / values[0] - 1, [2.5, 97.5])
         rows.append(
             ComparedMetric(
                 group=group,
@@ -183,6 +198,8 @@ def _compared(
                 trivial_error=values[2] / values[0] - 1,
                 low=float(low),
                 high=float(high),
+                floor_low=float(floor[0]),
+                floor_high=float(floor[1]),
                 request_bias=float((simulated - measured).mean()),
                 request_error=float(np.abs(simulated - measured).mean()),
                 trivial_request_error=float(np.abs(trivial - measured).mean()),

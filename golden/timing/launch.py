@@ -10,6 +10,15 @@ __all__ = ["GRAPH_SIZES", "LaunchModel"]
 #: default of vLLM for 128 sequences.
 GRAPH_SIZES = (1, 2, 4, *range(8, 257, 8))
 
+_COSTS = (
+    "graph_ps",
+    "eager_ps",
+    "kernel_ps",
+    "kernels_per_layer",
+    "kernels_per_step",
+    "idle_ps",
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class LaunchModel:
@@ -31,6 +40,12 @@ class LaunchModel:
         Time of the host to launch one kernel.
     kernels_per_layer, kernels_per_step : int
         Kernels of one layer, and of a step beside its layers.
+    idle_ps : int
+        Time of a step without a graph in which its device waits, beyond its kernels.
+    uncut : tuple of (int, int)
+        From how many decoding sequences to how many the kernels of a graph do not cut a
+        sequence along its context. How to cut is decided when a graph is recorded, for the
+        longest context there may be, so that a shorter one is not cut.
     """
 
     graph_sizes: tuple[int, ...] = GRAPH_SIZES
@@ -39,14 +54,18 @@ class LaunchModel:
     kernel_ps: int = 5_000_000
     kernels_per_layer: int = 10
     kernels_per_step: int = 5
+    idle_ps: int = 0
+    uncut: tuple[int, int] = (0, 0)
 
     def __post_init__(self) -> None:
         sizes = self.graph_sizes
         if any(size < 1 for size in sizes) or list(sizes) != sorted(set(sizes)):
             raise InputError(f"graph_sizes {sizes} must be positive and increase")
-        for name in ("graph_ps", "eager_ps", "kernel_ps", "kernels_per_layer", "kernels_per_step"):
+        for name in _COSTS:
             if getattr(self, name) < 0:
                 raise InputError(f"{name} = {getattr(self, name)} must not be negative")
+        if not 0 <= self.uncut[0] <= self.uncut[1]:
+            raise InputError(f"uncut = {self.uncut} must be two numbers of sequences that increase")
 
     def padded(self, tokens: int) -> int:
         """Tokens that a step computes, padding included."""
@@ -68,4 +87,9 @@ class LaunchModel:
         if self.has_graph(tokens):
             return device_ps
         launches = layers * self.kernels_per_layer + self.kernels_per_step
-        return max(device_ps, launches * self.kernel_ps)
+        return max(device_ps + self.idle_ps, launches * self.kernel_ps)
+
+    def cuts(self, sequences: int) -> bool:
+        """Whether kernels of decode alone cut so many sequences along their contexts."""
+        low, high = self.uncut
+        return not (low <= sequences <= high and self.has_graph(sequences))

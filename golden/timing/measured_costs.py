@@ -136,10 +136,11 @@ class MeasuredCosts:
         return prefill_ps + scaling.decode_attention_ps(self._added_ps(shape, pieces), floor=0.0)
 
     def _decode_ps(self, shape: StepShape) -> float:
-        mean = shape.context_sum / shape.decodes
-        return self.profile.decode_skew.time_ps(
-            self.profile.attention, shape.decodes, mean, shape.context_max
-        )
+        table, mean = self.profile.attention, shape.context_sum / shape.decodes
+        cut = self.profile.decode_skew.time_ps(table, shape.decodes, mean, shape.context_max)
+        if self.deployment.launch.cuts(shape.decodes):
+            return cut
+        return max(cut, table.uncut_ps(shape.decodes, mean))
 
     def _added_ps(self, shape: StepShape, pieces: list[Chunk]) -> float:
         """What decode adds to attention of a step with prefill."""

@@ -27,9 +27,12 @@ def metrics_document() -> str:
         "the comparison begins there as well:",
         _table(METRICS),
         "An error is the simulated value less the measured one, divided by the measured one. Its "
-        "95% interval comes from 1,000 resamplings of the requests, the same for both sides. "
+        "95% interval comes from 1,000 resamplings of the requests, the same for both sides; those "
+        "of the measured value alone say which errors cannot be told from none (`in noise`). "
         "Errors of single requests are given beside it, signed and absolute, in seconds: they "
         "cannot cancel.",
+        "Prefill of requests whose cached tokens are given is not judged: in a measured trace they "
+        "are inferred from it.",
     ]
     return "\n\n".join(parts) + "\n"
 

@@ -78,6 +78,7 @@ class Replica:
         self.recorder, self._admitted = recorder, admitted
         unit = unit_tokens if config.prefix_caching else 0
         self.memory = KvMemory(config.kv_blocks, config.block_tokens, unit)
+        self._unit_blocks = unit // config.block_tokens
         self.lanes = [Lane(config.block_tokens) for _ in range(costs.stages)]
         self._depth = 2 if config.asynchronous and costs.stages == 1 else 1
         self._lane_limit = -(-config.max_sequences // len(self.lanes))
@@ -247,7 +248,7 @@ class Replica:
         self.waiting.appendleft(sequence)
 
     def _shared_blocks(self, sequence: Sequence) -> int:
-        return len(sequence.shared) * (self.memory.unit_tokens // self.memory.block_tokens)
+        return len(sequence.shared) * self._unit_blocks
 
     def _continue_prompts(self, lane: Lane, budget: int, work: list[tuple[Sequence, Chunk]]) -> int:
         """Add prompts in work to a step; return the tokens that are left."""
@@ -273,14 +274,13 @@ class Replica:
             return False
         sequence.private += count
         if self.memory.unit_tokens:
-            unit_blocks = self.memory.unit_tokens // self.memory.block_tokens
             whole = stored // self.memory.unit_tokens
             for value in sequence.request.prefix[len(sequence.shared) : whole]:
                 # A unit that another request computed at the same time stays private here.
                 if not self.memory.store(value):
                     break
                 sequence.shared.append(value)
-                sequence.private -= unit_blocks
+                sequence.private -= self._unit_blocks
         return True
 
     def _admit(self, lane: Lane, budget: int, work: list[tuple[Sequence, Chunk]], now: int) -> None:
@@ -294,13 +294,14 @@ class Replica:
                     return
                 continue
             hits = self._hits(sequence)
-            tokens = min(budget, sequence.prompt - len(hits) * self.memory.unit_tokens)
-            needed = self.memory.blocks_of(tokens) + self.memory.idle_among(hits)
-            if needed > self.memory.available:
+            found = self._found(sequence, hits)
+            tokens = min(budget, sequence.prompt - found)
+            needed = self.memory.blocks_of(found + tokens) + self.memory.idle_among(hits)
+            if needed - len(hits) * self._unit_blocks > self.memory.available:
                 return
             self.memory.hold(hits)
             sequence.shared = list(hits)
-            sequence.computed = len(hits) * self.memory.unit_tokens
+            sequence.computed = found
             self.outstanding -= sequence.computed
             if not self._take_chunk(sequence, tokens):
                 raise FaultError(f"replica {self.index}: memory that was counted is not there")
@@ -326,6 +327,13 @@ class Replica:
             return ()
         most = min(len(sequence.request.prefix), (sequence.prompt - 1) // self.memory.unit_tokens)
         return sequence.request.prefix[: self.memory.matched(sequence.request.prefix, most)]
+
+    def _found(self, sequence: Sequence, hits: tuple[int, ...]) -> int:
+        """Tokens of a prompt that need no computing: stored units, or what is known of it."""
+        known = sequence.request.cached_tokens
+        if sequence.preempted or not self.config.prefix_caching:
+            known = 0
+        return max(known, len(hits) * self.memory.unit_tokens)
 
     def _admit_decode(self, sequence: Sequence, lane: Lane, now: int) -> bool:
         """Give memory to a request whose cache is elsewhere, so that it can be sent."""

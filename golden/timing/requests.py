@@ -44,6 +44,9 @@ class Request:
         before them. Empty if the trace has none.
     measured : Measured, optional
         Times on a real server.
+    cached_tokens : int
+        Leading tokens of its prompt of which is known, otherwise than by `prefix`, that the
+        server finds them in its cache.
     """
 
     name: str
@@ -52,6 +55,7 @@ class Request:
     output_tokens: int
     prefix: tuple[int, ...] = ()
     measured: Measured | None = None
+    cached_tokens: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,8 +74,8 @@ class RequestTrace:
     Raises
     ------
     InputError
-        If there is no request, one has no tokens, one arrives before its predecessor, or its
-        prefix is longer than its prompt.
+        If there is no request, one has no tokens, one arrives before its predecessor, its
+        prefix is longer than its prompt, or no token of it is left to compute.
     """
 
     name: str
@@ -92,6 +96,11 @@ class RequestTrace:
                 raise InputError(
                     f"{where}: arrives {(before.arrival - request.arrival) / PS:g} s before "
                     f"request {before.name}, which stands before it; sort the trace by arrival"
+                )
+            if not 0 <= request.cached_tokens < request.input_tokens:
+                raise InputError(
+                    f"{where}: cached_tokens = {request.cached_tokens} must leave at least one of "
+                    f"its {request.input_tokens} input tokens"
                 )
             if request.prefix and self.prefix_block < 1:
                 raise InputError(f"{where}: has prefix hashes, but prefix_block is not given")
@@ -146,6 +155,7 @@ def _stretched(
             input_tokens=request.input_tokens,
             output_tokens=request.output_tokens,
             prefix=request.prefix,
+            cached_tokens=request.cached_tokens,
         )
         for request in requests
     )

@@ -20,13 +20,18 @@ from fanweave.golden.timing.cluster import Cluster, ReplicaSpec, ServingRun
 from fanweave.golden.timing.comparison import ComparedMetric, compare
 from fanweave.golden.timing.measured_server import (
     BUDGETS,
+    FIRST_PART,
     MEASURED_SERVER,
+    OPERATORS_ALONE,
+    missing_ps,
     prefill_error,
-    with_step_costs,
+    uncut_share,
+    with_cache_hits,
 )
 from fanweave.golden.timing.request_files import read_requests
 from fanweave.golden.timing.requests import RequestTrace
 from fanweave.golden.timing.serving import ServerOptions, build_cluster, serve
+from fanweave.golden.timing.step import StepCosts, StepShape, StepTime
 from fanweave.sim.report.bench_rows import BenchRow
 
 __all__ = ["rows"]
@@ -46,6 +51,10 @@ _SPEED_GOAL = 100
 _CACHE_GOAL = 0.01
 _CACHE_REQUESTS, _CACHE_GRAIN = 500, 64
 _QUICK_REQUESTS = 2000
+#: Random differences of steps, about what counted steps differ from their costs, and the runs.
+_STEP_NOISE, _NOISY_RUNS, _QUICK_RUNS = 0.02, 20, 3
+#: Numbers of decoding sequences for which it is told whether kernels cut them.
+_CUT_RANGES = ((5, 16), (17, 32), (33, 64), (65, 128))
 
 
 def rows(quick: bool, seed: int) -> list[BenchRow]:
@@ -61,11 +70,14 @@ def rows(quick: bool, seed: int) -> list[BenchRow]:
     profile = load_profile("rtxpro6000")
     measured = read_requests("measured-server")
     conversation = read_requests("azure-conversation")
-    as_measured = with_step_costs(MEASURED_SERVER, 1.0, 0)
+    with_hits = with_cache_hits(measured, profile)
     result = _operator_rows()
-    result += _request_rows("simulated", measured, profile, MEASURED_SERVER, seed)
-    result += _request_rows("operators alone", measured, profile, as_measured, seed)
-    result += _inference_rows(measured, profile, as_measured)
+    result += _request_rows("simulated", with_hits, profile, MEASURED_SERVER, seed)
+    result += _request_rows("cache unknown", measured, profile, MEASURED_SERVER, seed)
+    result += _request_rows("operators alone", measured, profile, OPERATORS_ALONE, seed)
+    result += _noise_rows(with_hits, profile, seed, _QUICK_RUNS if quick else _NOISY_RUNS)
+    result += _inference_rows(measured, profile)
+    result += _step_rows(with_hits, profile)
     result.append(_cache_row(conversation.first(_CACHE_REQUESTS), profile))
     count = _QUICK_REQUESTS if quick else len(conversation.requests)
     result.append(_speed_row(conversation.first(count), profile))
@@ -108,27 +120,101 @@ def _compared_rows(case: str, row: ComparedMetric) -> list[BenchRow]:
     result = [make("latency_error", abs(row.error), row.goal)]
     result.append(make("signed_error", row.error))
     result.append(make("trivial_signed_error", row.trivial_error))
+    result += [make("measured_low", row.floor_low), make("measured_high", row.floor_high)]
     if row.percentile == 99:
         result += [make("error_low", row.low), make("error_high", row.high)]
     return result
 
 
-def _inference_rows(
-    trace: RequestTrace, profile: DeviceProfile, as_measured: ServerOptions
+class _NoisyCosts:
+    """Costs whose steps differ at random, as those of a machine do."""
+
+    def __init__(self, costs: StepCosts, seed: int) -> None:
+        self._costs, self._rng = costs, np.random.default_rng(seed)
+
+    @property
+    def stages(self) -> int:
+        return self._costs.stages
+
+    def step(self, shape: StepShape) -> StepTime:
+        time = self._costs.step(shape)
+        factor = 1 + _STEP_NOISE * self._rng.standard_normal()
+        return time._replace(stages=tuple(round(each * factor) for each in time.stages))
+
+
+def _noise_rows(
+    trace: RequestTrace, profile: DeviceProfile, seed: int, runs: int
 ) -> list[BenchRow]:
+    """Errors of prefill over runs whose steps differ at random: which step a prompt falls in."""
+    (spec,) = build_cluster(profile, MEASURED_SERVER).specs
+    errors: dict[str, list[float]] = {}
+    for each in range(seed, seed + runs):
+        noisy = ReplicaSpec(costs=_NoisyCosts(spec.costs, each), config=spec.config)
+        for row in compare(Cluster([noisy]).serve(trace), seed=seed):
+            if row.metric == "prefill":
+                errors.setdefault(f"{row.group}, prefill p{row.percentile}", []).append(row.error)
+    return [
+        BenchRow(
+            case=f"simulated, {runs} runs, steps differ by {_STEP_NOISE:.0%}, {case}",
+            metric=metric,
+            value=value,
+            unit="1",
+            origin="model",
+        )
+        for case, values in errors.items()
+        for metric, value in (
+            ("signed_error_least", min(values)),
+            ("signed_error_mean", float(np.mean(values))),
+            ("signed_error_most", max(values)),
+        )
+    ]
+
+
+def _step_rows(trace: RequestTrace, profile: DeviceProfile) -> list[BenchRow]:
+    """What counted steps say: waiting beside operators, cutting of contexts, errors of steps."""
+    found = [
+        (step, missing)
+        for step, missing in missing_ps(trace, profile, MEASURED_SERVER)
+        if not any(trace.requests[index].cached_tokens for index in step.requests)
+    ]
+    idle = MEASURED_SERVER.deployment.launch.idle_ps
+    parts = {
+        "requests 1-128": lambda index: index < FIRST_PART,
+        "even requests": lambda index: index % 2 == 0,
+        "odd requests": lambda index: index % 2 == 1,
+        "the rest": lambda index: index >= FIRST_PART,
+    }
+    result = []
+    for name, chosen in parts.items():
+        mine = [each for each in found if chosen(max(each[0].requests))]
+        waits = float(np.median([missing for _, missing in mine])) / 1e12
+        error = [abs(missing - idle) / step.measured_ps for step, missing in mine]
+        case = f"{len(mine)} counted steps with prompts, {name}"
+        result.append(_row(f"{case}, time beyond operators, median", "idle_s", waits, "s"))
+        result.append(_row(f"{case}, mean", "latency_error", float(np.mean(error))))
+    for low, high in _CUT_RANGES:
+        share, rows = uncut_share(trace, profile, (low, high), first=False)
+        case = f"{rows} rows of decode steps, {low} to {high} sequences"
+        result.append(_row(case, "uncut_share", share))
+    return result
+
+
+def _row(case: str, metric: str, value: float, unit: str = "1") -> BenchRow:
+    return BenchRow(case=case, metric=metric, value=value, unit=unit, origin="model")
+
+
+def _inference_rows(trace: RequestTrace, profile: DeviceProfile) -> list[BenchRow]:
     """The error from which the numbers of the measured server are inferred."""
     variants = {
         f"{budget} tokens a step": replace(MEASURED_SERVER, token_budget=budget)
         for budget in BUDGETS
     }
-    variants["operators alone"] = as_measured
+    variants["operators alone"] = OPERATORS_ALONE
     return [
-        BenchRow(
-            case=f"median error of prefill, requests 1-128, {name}",
-            metric="latency_error",
-            value=prefill_error(trace, profile, options),
-            unit="1",
-            origin="model",
+        _row(
+            f"median error of prefill, requests 1-128, {name}",
+            "latency_error",
+            prefill_error(trace, profile, options),
         )
         for name, options in variants.items()
     ]

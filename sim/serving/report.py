@@ -120,6 +120,7 @@ def comparison_document(rows: Sequence[ComparedMetric]) -> list[dict[str, Any]]:
             "trivial_s": row.trivial_s,
             "error": row.error,
             "error_interval": [row.low, row.high],
+            "measured_interval": [row.floor_low, row.floor_high],
             "goal": row.goal,
             "trivial_error": row.trivial_error,
             "request_bias_s": row.request_bias,
@@ -128,6 +129,12 @@ def comparison_document(rows: Sequence[ComparedMetric]) -> list[dict[str, Any]]:
         }
         for row in rows
     ]
+
+
+def _verdict(row: ComparedMetric) -> str:
+    if abs(row.error) <= row.goal:
+        return "reached"
+    return "missed, in noise" if row.within_floor else "missed"
 
 
 def print_comparison(rows: Sequence[ComparedMetric], *, stream: TextIO) -> None:
@@ -149,7 +156,7 @@ def print_comparison(rows: Sequence[ComparedMetric], *, stream: TextIO) -> None:
             f"{row.error:+.1%}",
             f"{row.low:+.0%} {row.high:+.0%}",
             f"{row.trivial_error:+.0%}",
-            f"{row.goal:.0%} {'reached' if abs(row.error) <= row.goal else 'missed'}",
+            f"{row.goal:.0%} {_verdict(row)}",
         ]
         for row in rows
     ]

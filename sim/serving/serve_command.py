@@ -81,6 +81,11 @@ _EXAMPLE = """Examples:
     is_flag=True,
     help="Batch as the measured server did and compare with the measured times of the trace.",
 )
+@click.option(
+    "--cache-hits/--no-cache-hits",
+    default=True,
+    help="With --compare: infer which prompts the measured server found in its cache.",
+)
 @click.option("--json", "json_file", metavar="FILE", help="Write the metrics there.")
 @click.option("--csv", "csv_file", metavar="FILE", help="Write the times of every request there.")
 def serve(requests: str, json_file: str | None, csv_file: str | None, **given: Any) -> None:
@@ -90,7 +95,7 @@ def serve(requests: str, json_file: str | None, csv_file: str | None, **given: A
     outside the measured sizes are warned of and widen the interval of every time.
     """
     from fanweave.golden.dops.calibration.profile import load_profile
-    from fanweave.golden.timing.measured_server import MEASURED_SERVER
+    from fanweave.golden.timing.measured_server import MEASURED_SERVER, with_cache_hits
     from fanweave.golden.timing.metrics import measure
     from fanweave.golden.timing.request_files import read_requests
     from fanweave.golden.timing.serving import serve as run_server
@@ -103,6 +108,8 @@ def serve(requests: str, json_file: str | None, csv_file: str | None, **given: A
     trace = _trace(read_requests(requests), given)
     profile = load_profile(given["profile_name"])
     options = MEASURED_SERVER if given["compare"] else _options(given)
+    if given["compare"] and given["cache_hits"]:
+        trace = with_cache_hits(trace, profile)
     slo = _slo(given)
     run = run_server(trace, profile, options)
     metrics = measure(run)
@@ -192,4 +199,11 @@ def _compare(run: Any, document: dict[str, Any], stream: Any) -> None:
 
     rows = compare(run)
     document["comparison"] = comparison_document(rows)
+    inferred = sum(request.cached_tokens > 0 for request in run.trace.requests)
+    if inferred:
+        click.echo(
+            f"{inferred} requests found a part of their prompts in the measured server's cache, as "
+            "their steps show; their prefill is not judged",
+            file=stream,
+        )
     print_comparison(rows, stream=stream)

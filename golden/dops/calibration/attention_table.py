@@ -104,6 +104,13 @@ class AttentionTable:
         at_lower = lower[column] + (lower[column + 1] - lower[column]) * y
         return max(at_upper + (at_lower - at_upper) * x, 0.0)
 
+    def uncut_ps(self, sequences: int, context: float) -> float:
+        """Time of decode in a kernel that does not cut sequences along their context.
+
+        Such a kernel was measured only with prefill beside, so the smallest measured chunk is.
+        """
+        return self.mixed_ps(self._chunks[0], 0, sequences, context)
+
     def prefill_ps(self, chunk: int, context: float) -> float:
         """Time of one prefill chunk alone, after `context` tokens that are stored."""
         row, x = _place(self._chunks, max(chunk, self._chunks[0]))

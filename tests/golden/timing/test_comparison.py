@@ -5,13 +5,22 @@ import pytest
 
 from fanweave.golden.dops.calibration.profile import load_profile
 from fanweave.golden.errors import InputError
-from fanweave.golden.timing.comparison import compare, simulated_times, trivial_times
+from fanweave.golden.timing.comparison import (
+    compare,
+    measured_times,
+    simulated_times,
+    trivial_times,
+)
 from fanweave.golden.timing.measured_server import (
+    FIRST_PART,
     MEASURED_SERVER,
+    OPERATORS_ALONE,
+    infer_idle_ps,
     infer_intake_ps,
-    infer_step_costs,
     infer_token_budget,
-    with_step_costs,
+    missing_ps,
+    uncut_share,
+    with_cache_hits,
 )
 from fanweave.golden.timing.request_files import read_requests
 from fanweave.golden.timing.requests import PS
@@ -29,35 +38,51 @@ def profile():
 
 
 @pytest.fixture(scope="module")
-def rows(trace, profile):
-    return compare(serve(trace, profile, MEASURED_SERVER))
+def with_hits(trace, profile):
+    return with_cache_hits(trace, profile)
 
 
-def test_percentiles_of_tpot_end_to_end_and_waiting_are_met(rows):
+@pytest.fixture(scope="module")
+def rows(with_hits, profile):
+    return compare(serve(with_hits, profile, MEASURED_SERVER))
+
+
+def missed(rows):
+    return {(row.group, row.metric, row.percentile) for row in rows if abs(row.error) > row.goal}
+
+
+def test_percentiles_are_met_but_for_two_that_the_sample_cannot_tell(rows):
     assert len(rows) == 2 * 4 * 3
-    missed = {(row.group, row.metric, row.percentile) for row in rows if abs(row.error) > row.goal}
-    assert missed <= {
+    assert missed(rows) == {
         # Microseconds of a host that is busy with something else.
         ("requests 1-128", "queue_wait", 90),
-        # Where a request falls in the step before; the interval holds the aim.
-        ("the rest", "prefill", 50),
+        # Where a request falls in the step before.
         ("the rest", "prefill", 90),
     }
     for row in rows:
         if row.metric == "prefill":
-            assert row.low < row.goal
-            assert row.high > -row.goal
+            assert abs(row.error) <= row.goal or row.within_floor
+        if row.metric in ("tpot", "end_to_end"):
+            assert abs(row.error) < 0.015
 
 
 def test_single_requests_are_better_than_with_the_trivial_model(rows):
     for row in rows:
-        assert row.request_error < 0.55 * row.trivial_request_error
+        assert row.request_error < 0.2 * row.trivial_request_error
         assert abs(row.request_bias) <= row.request_error
 
 
+def test_without_what_the_cache_held_the_rest_waits_a_little_too_long(trace, profile, rows):
+    blind = compare(serve(trace, profile, MEASURED_SERVER))
+    for row, known in zip(blind, rows, strict=True):
+        if row.metric in ("tpot", "end_to_end"):
+            assert abs(row.error) < 0.035
+        if row.group == "the rest" and row.metric == "queue_wait":
+            assert known.error < row.error < 0.06
+
+
 def test_operators_alone_are_nearly_as_good(trace, profile):
-    run = serve(trace, profile, with_step_costs(MEASURED_SERVER, 1.0, 0))
-    for row in compare(run):
+    for row in compare(serve(trace, profile, OPERATORS_ALONE)):
         if row.metric in ("tpot", "end_to_end"):
             assert abs(row.error) < 0.03
 
@@ -66,10 +91,56 @@ def test_what_was_inferred_follows_from_the_first_part(trace, profile):
     launch = MEASURED_SERVER.deployment.launch
     assert infer_intake_ps(trace) == MEASURED_SERVER.intake_ps
     assert infer_token_budget(trace, profile) == MEASURED_SERVER.token_budget
-    assert infer_step_costs(trace, profile) == (
-        MEASURED_SERVER.deployment.sustained,
-        launch.eager_ps,
-    )
+    assert infer_idle_ps(trace, profile) == launch.idle_ps
+
+
+def test_what_was_inferred_holds_for_even_and_for_odd_requests(with_hits, profile):
+    parts = {0: [], 1: [], "rest": []}
+    for step, missing in missing_ps(with_hits, profile, MEASURED_SERVER):
+        if not any(with_hits.requests[index].cached_tokens for index in step.requests):
+            parts[max(step.requests) % 2].append(missing / 1e9)
+            if max(step.requests) >= FIRST_PART:
+                parts["rest"].append(missing / 1e9)
+    even, odd, rest = (float(np.median(values)) for values in parts.values())
+    assert abs(even - odd) < 0.3
+    assert 2.5 < rest < MEASURED_SERVER.deployment.launch.idle_ps / 1e9
+
+
+def test_graphs_of_33_to_64_sequences_do_not_cut_them(trace, profile):
+    share, count = uncut_share(trace, profile, (33, 64), first=False)
+    assert count > 25
+    assert share == pytest.approx(1.0, abs=0.15)
+    share, count = uncut_share(trace, profile, (65, 128), first=False)
+    assert count > 100
+    assert abs(share) < 0.05
+
+
+def test_cached_prompts_are_whole_blocks_and_hold_one_prompt_twice(with_hits):
+    found = {
+        index: request.cached_tokens
+        for index, request in enumerate(with_hits.requests)
+        if request.cached_tokens
+    }
+    assert all(tokens % MEASURED_SERVER.block_tokens == 0 for tokens in found.values())
+    # Two prompts are as long as an earlier one, and all their whole blocks were there.
+    for index, length in ((174, 1320), (188, 721)):
+        assert with_hits.requests[index].input_tokens == length
+        assert any(each.input_tokens == length for each in with_hits.requests[:index])
+        assert found[index] == (length - 1) // 16 * 16
+
+
+def test_prefill_of_prompts_that_were_cached_is_not_judged(with_hits, profile):
+    run = serve(with_hits, profile, MEASURED_SERVER)
+    (row,) = [
+        row
+        for row in compare(run)
+        if (row.group, row.metric, row.percentile) == ("the rest", "prefill", 50)
+    ]
+    times = measured_times(with_hits)[128:]
+    judged = [request.cached_tokens == 0 for request in with_hits.requests[128:]]
+    prefill = (times[:, 2] - times[:, 1]) / PS
+    assert row.measured_s == pytest.approx(float(np.median(prefill[judged])))
+    assert row.measured_s != pytest.approx(float(np.median(prefill)))
 
 
 def test_the_trivial_model(trace_of):

@@ -118,6 +118,35 @@ def test_graphs_pad_and_other_steps_wait_for_the_host():
             LaunchModel(**wrong)
 
 
+def test_a_device_waits_in_steps_without_a_graph_alone():
+    waiting = Deployment(launch=LaunchModel(idle_ps=12345))
+    assert one_stage(waiting, decode(8, 64)) == one_stage(Deployment(), decode(8, 64))
+    shape = prefill((1024, 0))
+    assert one_stage(waiting, shape) == one_stage(Deployment(), shape) + 12345
+    with pytest.raises(InputError, match="idle_ps = -1"):
+        LaunchModel(idle_ps=-1)
+
+
+def test_graphs_that_do_not_cut_sequences_take_the_time_of_the_other_kernel():
+    uncut = Deployment(launch=LaunchModel(uncut=(33, 64)))
+    table = PROFILE.attention
+    for n in (32, 65):
+        assert one_stage(uncut, decode(n, 1300)) == one_stage(Deployment(), decode(n, 1300))
+    for n in (33, 64):
+        extra = one_stage(uncut, decode(n, 1300)) - one_stage(Deployment(), decode(n, 1300))
+        assert extra == 32 * (
+            round(table.mixed_ps(16, 0, n, 1300)) - round(table.decode_ps(n, 1300))
+        )
+        assert extra > 32 * 20e6
+    # Without graphs, kernels cut for the lengths that there are; beside prefill nothing changes.
+    eager = replace(uncut, launch=replace(uncut.launch, graph_sizes=()))
+    assert one_stage(eager, decode(40, 1300)) < one_stage(uncut, decode(40, 1300))
+    mixed = StepShape((Chunk(512, 0),), 40, 40 * 1300, 1300)
+    assert one_stage(uncut, mixed) == one_stage(Deployment(), mixed)
+    with pytest.raises(InputError, match="uncut"):
+        LaunchModel(uncut=(64, 33))
+
+
 def test_sustained_load_slows_dense_layers_of_steps_without_a_graph():
     slow = Deployment(sustained=2.0)
     assert one_stage(slow, decode(8, 64)) == one_stage(Deployment(), decode(8, 64))

@@ -1,6 +1,6 @@
 """A replica against a server that looks at every request in every step."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 from hypothesis import given, settings
@@ -225,6 +225,29 @@ def test_a_long_prompt_is_cut_to_the_budget(trace_of):
     config = ReplicaConfig(kv_blocks=100, max_sequences=4, token_budget=100, asynchronous=False)
     run, _ = run_both(trace_of((0, 250, 1)), costs, config)
     steps = [Chunk(100, 0), Chunk(100, 100), Chunk(50, 200)]
+    expected = sum(costs.step(StepShape((chunk,), 0, 0, 0)).stages[0] for chunk in steps)
+    assert run.recorder.first_at == [expected]
+
+
+def test_tokens_that_are_known_to_be_cached_are_not_computed(trace_of):
+    costs = LinearCosts()
+    trace = trace_of((0, 250, 20), (0, 40, 20))
+    known = replace(trace.requests[0], cached_tokens=96)
+    trace = replace(trace, requests=(known, trace.requests[1]))
+    for caching, found in ((True, 96), (False, 0)):
+        config = ReplicaConfig(
+            kv_blocks=20, max_sequences=4, token_budget=100, prefix_caching=caching
+        )
+        run = Cluster([ReplicaSpec(costs=costs, config=config)]).serve(trace)
+        check_run(run)
+        assert run.recorder.cached_tokens == [found, 0]
+        assert run.recorder.uses[0].prefill_tokens == 290 - found + run.recorder.repeated
+    alone = replace(trace, requests=(known,))
+    config = ReplicaConfig(kv_blocks=20, max_sequences=4, token_budget=100, asynchronous=False)
+    run = Cluster([ReplicaSpec(costs=costs, config=config)]).serve(alone)
+    # Cached tokens take memory as well.
+    assert run.recorder.uses[0].peak_blocks == -(-(250 + 19) // 16)
+    steps = [Chunk(100, 96), Chunk(54, 196)]
     expected = sum(costs.step(StepShape((chunk,), 0, 0, 0)).stages[0] for chunk in steps)
     assert run.recorder.first_at == [expected]
 

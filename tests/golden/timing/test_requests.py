@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from fanweave.golden.errors import InputError
@@ -18,6 +20,15 @@ def test_a_trace_that_does_not_fit(trace_of):
     with pytest.raises(InputError, match="2 blocks of 16 tokens are more than its 16 input"):
         trace_of((0, 16, 1, [1, 2]), prefix_block=16)
     trace_of((0, 17, 1, [1, 2]), prefix_block=16)
+
+
+def test_cached_tokens_leave_one_to_compute(trace_of):
+    (request,) = trace_of((0, 16, 1)).requests
+    for cached in (-1, 16):
+        with pytest.raises(InputError, match=f"request 0: cached_tokens = {cached}"):
+            RequestTrace(name="made", requests=(replace(request, cached_tokens=cached),))
+    fits = RequestTrace(name="made", requests=(replace(request, cached_tokens=15),))
+    assert fits.first(1).requests[0].cached_tokens == 15
 
 
 def test_first_and_stretched(trace_of):
