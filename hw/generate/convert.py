@@ -1,6 +1,7 @@
 """Converts a component to Verilog or RTLIL: the same text every time, as fast as it goes."""
 
 import gc
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -9,6 +10,9 @@ from fanweave.hw.generate.constants import wake_constant_blocks
 from fanweave.hw.generate.share import share_modules
 
 __all__ = ["to_rtlil", "to_verilog"]
+
+#: A source file's path up to its package, which is of this machine.
+_PLACE = re.compile(r'^( *attribute \\src ")/\S*/(?:fanweave|site-packages|python3\.\d+)/', re.MULTILINE)
 
 
 @contextmanager
@@ -46,7 +50,7 @@ def to_verilog(component: Any, *, name: str) -> str:
     return share_modules(wake_constant_blocks(text))
 
 
-def to_rtlil(component: Any, *, name: str) -> str:
+def to_rtlil(component: Any, *, name: str, sources: bool = False) -> str:
     """Convert a component to what Yosys works on.
 
     Synthesis does better with it than with Verilog, where a memory with a write enable for each
@@ -58,15 +62,17 @@ def to_rtlil(component: Any, *, name: str) -> str:
         The top.
     name : str
         Name of its module.
+    sources : bool
+        Whether signals have the file and line of their source, from the package's folder on.
 
     Returns
     -------
     str
-        RTLIL without source locations. A module for each instance, named by its path: submodule
-        ``b`` of ``a`` in the top ``t`` is ``t.a.b``.
+        RTLIL. A module for each instance, named by its path: submodule ``b`` of ``a`` in the top
+        ``t`` is ``t.a.b``.
     """
     from amaranth.back import rtlil
 
     with _no_garbage_collection():
-        text: str = rtlil.convert(component, name=name, emit_src=False)
-    return text
+        text: str = rtlil.convert(component, name=name, emit_src=sources)
+    return _PLACE.sub(r"\1", text) if sources else text

@@ -3,7 +3,7 @@
 import json
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,7 +41,12 @@ class CellCount:
 
 
 def run_yosys(
-    script: Sequence[str], design: str, *, subject: str, limit: float = _LIMIT
+    script: Sequence[str],
+    design: str,
+    *,
+    subject: str,
+    limit: float = _LIMIT,
+    files: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
     """Run Yosys in a folder of its own.
 
@@ -55,6 +60,8 @@ def run_yosys(
         What it is, for messages.
     limit : float
         Seconds after which it is stopped.
+    files : mapping of str to str or None
+        Texts of further files that the commands read, by name.
 
     Returns
     -------
@@ -74,6 +81,8 @@ def run_yosys(
         # A Yosys in WebAssembly does not see every folder, but always the one it works in.
         file = Path(folder) / "design"
         file.write_text(design)
+        for name, text in (files or {}).items():
+            (Path(folder) / name).write_text(text)
         try:
             finished = subprocess.run(
                 [yosys, "-q", "-p", "; ".join(script)],
