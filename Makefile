@@ -46,7 +46,7 @@ $(READY): pyproject.toml constraints.txt
 	@echo "setting up $(VENV), once; a few minutes"
 	@$(PIP) --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
 	@$(call with_dots,$(PIP) install -qq -c constraints.txt pip setuptools wheel)
-	@$(call with_dots,$(PIP) install -qq --no-build-isolation -c constraints.txt -e '.[dev]')
+	@$(call with_dots,$(PIP) install -qq --no-build-isolation -c constraints.txt -e '.[dev,fpga]')
 	@touch $@
 	@echo "set up"
 
