@@ -41,10 +41,11 @@ class Migration:
     ) -> None:
         self.moves = moves
         self._send, self._forget, self._locate = send, forget, locate
-        #: Lines of the group that is held, in order, that are not written yet; what was read.
+        #: Lines of the group that is held that are not written yet, in order.
         self._left: list[int] = []
+        #: Those that were asked for, what was read of them, those without an answer to their write.
+        self._asked: set[int] = set()
         self._read: dict[int, Message] = {}
-        #: Those whose write is not answered yet.
         self._unwritten: set[int] = set()
 
     def step(
@@ -86,18 +87,27 @@ class Migration:
                 self.moves.finish(home=step is MoveStep.HOME)
             case _:
                 self.moves.give_up()
-                self._left, self._read, self._unwritten = [], {}, set()
+                self._clear()
                 self._forget()
 
+    def _clear(self) -> None:
+        self._left, self._read, self._unwritten, self._asked = [], {}, set(), set()
+
     def _hold(self, host: int, group: int, target: Device) -> None:
-        self._left, self._read, self._unwritten = [], {}, set()
+        self._clear()
         for line in self.moves.hold(group):
+            if self._locate(host, line) != target:
+                self._left.append(line)
+                self._unwritten.add(line)
+        self.ask()
+
+    def ask(self) -> None:
+        """Expect reads of the lines that are left, as soon as their host has them somewhere."""
+        for line in self._left:
+            host, _ = self.moves.going or (0, 0)
             source = self._locate(host, line)
-            if source == target:
-                continue
-            self._left.append(line)
-            self._unwritten.add(line)
-            if source is not None:
+            if source is not None and line not in self._asked:
+                self._asked.add(line)
                 read = message(
                     Channel.M2S_REQ, opcode=ReqOpcode.MEM_RD, address=line, ld_id=source.ld_id
                 )

@@ -97,6 +97,7 @@ class SwitchModel:
         entry = self.tables.move_entry(address)
         if entry is not None:
             self.moves.clear(*entry)
+        self.migration.ask()
 
     def locate(self, host: int, line: int) -> Device | None:
         """The logical device that has a line of a host now."""
@@ -199,8 +200,17 @@ class SwitchModel:
         opened = (entry.request for entry in self._open.values() if entry.host == host)
         return any(sent["address"] == line for sent in (*waiting, *opened))
 
-    def arrives(self, port: int, came: Message) -> Delivery:
+    def arrives(self, port: int, came: Message, *, lossy: bool = False) -> Delivery:
         """A request reaches its device, with the tag that the switch gave it.
+
+        Parameters
+        ----------
+        port : int
+            The device's.
+        came : Message
+            The request.
+        lossy : bool
+            The port was dead: requests before this one may be lost.
 
         Raises
         ------
@@ -211,14 +221,17 @@ class SwitchModel:
         for (where, channel, _), queue in self._waiting.items():
             if (where, channel) != (port, came.channel) or not queue:
                 continue
-            first = queue[0]
             answers = answers_of(channel, came["opcode"], came["snoop"])
-            assert first.request is not None
-            if first.message == plain and (answers or came["tag"] == first.request["tag"]):
-                queue.popleft()
+            for place, next_one in enumerate(queue if lossy else (queue[0],)):
+                assert next_one.request is not None
+                same_tag = answers or came["tag"] == next_one.request["tag"]
+                if next_one.message != plain or not same_tag:
+                    continue
+                for _ in range(place + 1):
+                    queue.popleft()
                 if answers:
-                    self._begin(port, came["tag"], first, set(answers))
-                return first
+                    self._begin(port, came["tag"], next_one, set(answers))
+                return next_one
         raise FaultError(f"port {port}: no request is next that looks like {came}")
 
     def _begin(self, port: int, tag: int, delivery: Delivery, waits: set[Channel]) -> None:

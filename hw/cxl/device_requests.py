@@ -17,11 +17,13 @@ from fanweave.golden.isa.cxl_messages import (
 )
 from fanweave.hw.cxl.credits import CreditReceiver, CreditSender
 from fanweave.hw.cxl.event_source import EventSource, fill_event
+from fanweave.hw.cxl.locate import page_of
 from fanweave.hw.cxl.payloads import (
     HOST_BITS,
     TIME_BITS,
     Rule,
     Unanswered,
+    Watch,
     event_layout,
     message_layout,
     route_layout,
@@ -87,6 +89,8 @@ class DeviceRequests(wiring.Component):
         A request timed out; see `CreditSender`; a request went on its way.
     level : Out
         Requests that wait for an answer.
+    watch : In(Watch); note_all, note_watched : In(1); noted : Out(1)
+        A page whose requests are marked; see `TagTable`, whose special entries they are.
     """
 
     def __init__(self, *, config: SwitchConfig, channel: Channel) -> None:
@@ -94,7 +98,7 @@ class DeviceRequests(wiring.Component):
         self.channel = channel
         self.finders = 2 if channel is Channel.M2S_REQ else 1
         inward = data.StructLayout(
-            {"source": range(max(config.upstream, 2)), "payload": route_layout(channel)}
+            {"source": range(config.upstream + 1), "payload": route_layout(channel)}
         )
         members: dict[str, object] = {}
         for n in range(self.finders):
@@ -118,6 +122,10 @@ class DeviceRequests(wiring.Component):
                 "overflow": Out(1),
                 "sent": Out(1),
                 "level": Out(range(config.slots + 1)),
+                "watch": In(Watch),
+                "note_all": In(1),
+                "note_watched": In(1),
+                "noted": Out(1),
                 **members,
             }
         )
@@ -153,6 +161,14 @@ class DeviceRequests(wiring.Component):
             table.entry.born.eq(self.now),
             table.entry.copy.eq(route.copy),
             self.level.eq(table.level),
+            table.special.eq(
+                self.watch.valid
+                & (self.i.payload.source == self.watch.host)
+                & (page_of(message.address) == self.watch.page)
+            ),
+            table.note_all.eq(self.note_all),
+            table.note_special.eq(self.note_watched),
+            self.noted.eq(table.noted),
             *(getattr(table, name).eq(getattr(self, name)) for name in ("now", "timeout", "dead")),
             sender.credit.eq(self.credit),
             sender.down.eq(self.dead),
@@ -222,7 +238,7 @@ class DeviceAnswers(wiring.Component):
         self.bit = NDR if channel is Channel.S2M_NDR else DRS
         self.tables = ("req", "rwd") if self.bit == NDR else ("req",)
         layout = message_layout(channel)
-        outward = data.StructLayout({"target": range(max(config.upstream, 2)), "payload": layout})
+        outward = data.StructLayout({"target": range(config.upstream + 1), "payload": layout})
         members: dict[str, object] = {}
         for name in self.tables:
             members |= {
@@ -281,7 +297,8 @@ class DeviceAnswers(wiring.Component):
             self.loaded.eq(moves & ~self.dead),
             self.unknown.eq(moves & ~found & ~self.dead),
         ]
-        self._observe(m, message, entry, moves & mine)
+        # Answers to the switch itself raise no events.
+        self._observe(m, message, entry, moves & mine & (entry.host != self.config.upstream))
         return m
 
     def _observe(self, m: Module, message: data.View, entry: data.View, fire: Value) -> None:

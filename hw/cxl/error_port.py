@@ -34,7 +34,7 @@ class ErrorPort(wiring.Component):
     def __init__(self, *, config: SwitchConfig) -> None:
         self.config = config
         self.tables = 2 * config.downstream
-        hosts = range(max(config.upstream, 2))
+        hosts = range(config.upstream + 1)
         members: dict[str, object] = {
             f"unanswered_{n}": In(stream.Signature(Unanswered)) for n in range(self.tables)
         }

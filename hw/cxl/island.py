@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from fanweave.golden.cxl.island_config import IslandConfig
 from fanweave.hw.cxl.engine_adapter import EngineAdapter
-from fanweave.hw.cxl.payloads import Decided, PolicyEvent, PolicyVerdict
+from fanweave.hw.cxl.payloads import Decided, Moving, PolicyEvent, PolicyVerdict
 from fanweave.hw.cxl.switch import Switch
 from fanweave.hw.ebpf.host_port import ADDRESS_BITS, BUS_PREFIX
 from fanweave.hw.ebpf.policy_engine import PolicyEngine
@@ -15,12 +15,12 @@ from fanweave.hw.stream.axi_lite import axi_lite_members
 __all__ = ["Island", "observed_layout"]
 
 #: Members of the switch that the island keeps to itself.
-_INSIDE = ("events", "verdicts", "decisions")
+_INSIDE = ("events", "verdicts", "decisions", "moving", "dead")
 
 
 def observed_layout(config: IslandConfig) -> data.StructLayout:
     """What an island shows of a cycle: an event that the engine gets, a verdict that the switch
-    gets, and requests that leave their entries with one or without.
+    gets, requests that leave their entries with one or without, steps of moves and dead ports.
     """
     return data.StructLayout(
         {
@@ -29,6 +29,8 @@ def observed_layout(config: IslandConfig) -> data.StructLayout:
             "verdict_valid": 1,
             "verdict": PolicyVerdict,
             "decisions": data.ArrayLayout(Decided, 2 * config.switch.upstream),
+            "moving": Moving,
+            "dead": config.switch.ports,
         }
     )
 
@@ -42,7 +44,7 @@ class Island(wiring.Component):
 
     Members
     -------
-    host{n}_*, device{n}_*, commands, read_address, read_data, promotions
+    host{n}_*, device{n}_*, commands, read_address, read_data
         As of `Switch`.
     s_axil_*
         As of `PolicyEngine`.
@@ -88,6 +90,8 @@ class Island(wiring.Component):
             self.observed.verdict_valid.eq(switch.verdicts.valid & switch.verdicts.ready),
             self.observed.verdict.eq(switch.verdicts.payload),
             self.observed.decisions.eq(switch.decisions),
+            self.observed.moving.eq(switch.moving),
+            self.observed.dead.eq(switch.dead),
         ]
         wiring.connect(m, switch.events, adapter.policy_events)
         wiring.connect(m, adapter.policy_verdicts, switch.verdicts)

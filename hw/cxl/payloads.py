@@ -8,10 +8,12 @@ from amaranth.lib import data, enum
 
 from fanweave.golden.isa.cxl_event import EVENT_FIELDS, VERDICT_FIELDS, Channel
 from fanweave.golden.isa.cxl_messages import ADDRESS_BITS, LD_BITS, MESSAGES, TAG_BITS
-from fanweave.golden.isa.cxl_switch import MAX_WAYS
+from fanweave.golden.isa.cxl_switch import MAX_WAYS, MoveStep
 
 __all__ = [
+    "GROUP_BITS",
     "HOST_BITS",
+    "MOVE_BITS",
     "PAGE_BITS",
     "PORT_BITS",
     "SEQUENCE_BITS",
@@ -21,6 +23,8 @@ __all__ = [
     "Decision",
     "EventPayload",
     "Failure",
+    "Hold",
+    "Moving",
     "PolicyEvent",
     "PolicyVerdict",
     "Promotion",
@@ -28,16 +32,22 @@ __all__ = [
     "RegisterWrite",
     "Rule",
     "Unanswered",
+    "Watch",
     "copy_fields",
     "event_layout",
     "message_layout",
+    "moved_page_layout",
     "route_layout",
 ]
 
-HOST_BITS = 2
+#: Numbers of hosts, and the one behind them, which stands for the switch itself.
+HOST_BITS = 3
 PORT_BITS = 5
 #: Bits of a page's number: the line's address without its lowest six.
 PAGE_BITS = ADDRESS_BITS - 6
+#: Most bits of a group of lines in a page, and of an entry of a table of moved pages.
+GROUP_BITS = 6
+MOVE_BITS = 3
 SEQUENCE_BITS = 16
 TIME_BITS = 32
 
@@ -176,9 +186,49 @@ Decision = data.StructLayout({field.name: field.bits for field in VERDICT_FIELDS
 
 
 class Promotion(data.Struct):
-    """A page that is to move, and where it is."""
+    """A page that is to move, and the port that it goes to."""
 
     host: unsigned(HOST_BITS)
     page: unsigned(PAGE_BITS)
-    source: unsigned(PORT_BITS)
     target: unsigned(PORT_BITS)
+
+
+@cache
+def moved_page_layout(groups: int) -> data.StructLayout:
+    """An entry of a table of moved pages, whose lines are in so many groups.
+
+    Groups in ``there`` are at ``new``; the others at ``old`` if that is bound, else where the
+    ranges say.
+    """
+    return data.StructLayout(
+        {"valid": 1, "page": PAGE_BITS, "new": Binding, "old": Binding, "there": groups}
+    )
+
+
+class Watch(data.Struct):
+    """The page that moves."""
+
+    valid: unsigned(1)
+    host: unsigned(HOST_BITS)
+    page: unsigned(PAGE_BITS)
+
+
+class Hold(data.Struct):
+    """The lines whose requests wait: a group of a host's page."""
+
+    valid: unsigned(1)
+    host: unsigned(HOST_BITS)
+    page: unsigned(PAGE_BITS)
+    group: unsigned(GROUP_BITS)
+
+
+class Moving(data.Struct):
+    """A step of a move, for observers; see `MoveStep`."""
+
+    step: unsigned(max(MoveStep).bit_length())
+    host: unsigned(HOST_BITS)
+    entry: unsigned(MOVE_BITS)
+    page: unsigned(PAGE_BITS)
+    group: unsigned(GROUP_BITS)
+    port: unsigned(PORT_BITS)
+    ld_id: unsigned(LD_BITS)

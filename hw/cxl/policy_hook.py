@@ -11,7 +11,6 @@ from fanweave.golden.isa.cxl_event import VERDICT_FIELDS, VerdictAction
 from fanweave.hw.cxl.payloads import (
     HOST_BITS,
     PAGE_BITS,
-    PORT_BITS,
     SEQUENCE_BITS,
     Decision,
     PolicyEvent,
@@ -25,6 +24,8 @@ from fanweave.hw.stream.arbiter import Arbiter
 __all__ = ["PolicyHook"]
 
 _TAG_BITS = 16
+#: Promotions of a host that can wait.
+_PROMOTIONS = 4
 
 
 class PolicyHook(wiring.Component):
@@ -43,6 +44,7 @@ class PolicyHook(wiring.Component):
     events : stream out of `PolicyEvent`; verdicts : stream in of `PolicyVerdict`
         In any order. A verdict is always taken.
     promotions : stream out of `Promotion`
+        A host has places of its own for them, and its turn.
     allowed : In
         Ports that each host has a device at, a bit each.
     verdict_valid : Out, a bit for each host's Req and RwD
@@ -65,7 +67,6 @@ class PolicyHook(wiring.Component):
                 "sequence": SEQUENCE_BITS,
                 "host": HOST_BITS,
                 "page": PAGE_BITS,
-                "island": PORT_BITS,
             }
         )
         super().__init__(
@@ -132,7 +133,6 @@ class PolicyHook(wiring.Component):
             write.data.sequence.eq(came.sequence),
             write.data.host.eq(came.host),
             write.data.page.eq(came.event.address >> 12),
-            write.data.island.eq(came.event.island),
         ]
         with m.If(self.sent):
             m.d.sync += [tag.eq(tag + 1), known.bit_select(tag[:place_bits], 1).eq(1)]
@@ -158,17 +158,9 @@ class PolicyHook(wiring.Component):
             with m.If(entry.host == host):
                 m.d.comb += allowed.eq(self.allowed[host])
         wants, may = Signal(), Signal()
-        m.submodules.promotions = queue = Queue(shape=Promotion, depth=4)
         m.d.comb += [
             wants.eq(found & legal & (decision.action == VerdictAction.PROMOTE)),
             may.eq((allowed >> decision.island)[0]),
-            queue.i.valid.eq(wants & may),
-            queue.i.payload.host.eq(entry.host),
-            queue.i.payload.page.eq(entry.page),
-            queue.i.payload.source.eq(entry.island),
-            queue.i.payload.target.eq(decision.island),
-            self.promoted.eq(queue.i.valid & queue.i.ready),
-            self.dropped.eq(queue.i.valid & ~queue.i.ready),
             self.refused.eq(found & (~legal | (wants & ~may))),
             self.verdict.eq(decision),
             self.verdict_legal.eq(legal),
@@ -178,4 +170,29 @@ class PolicyHook(wiring.Component):
             m.d.comb += self.verdict_valid[number].eq(
                 found & entry.inline & (entry.source == number)
             )
-        wiring.connect(m, queue.o, wiring.flipped(self.promotions))
+        self._promote(m, entry, decision, wants & may)
+
+    def _promote(self, m: Module, entry: data.View, decision: data.View, wants: Value) -> None:
+        """A host that asks for many moves leaves no fewer places to others."""
+        hosts = self.config.upstream
+        m.submodules.next_promotion = arbiter = Arbiter(shape=Promotion, sources=hosts)
+        promoted, dropped = Signal(hosts), Signal(hosts)
+        for host in range(hosts):
+            queue = Queue(shape=Promotion, depth=_PROMOTIONS)
+            m.submodules[f"promotions_{host}"] = queue
+            m.d.comb += [
+                queue.i.valid.eq(wants & (entry.host == host)),
+                queue.i.payload.host.eq(host),
+                queue.i.payload.page.eq(entry.page),
+                queue.i.payload.target.eq(decision.island),
+                promoted[host].eq(queue.i.valid & queue.i.ready),
+                dropped[host].eq(queue.i.valid & ~queue.i.ready),
+            ]
+            wiring.connect(m, queue.o, arbiter.sources[host])
+        m.d.comb += [
+            self.promoted.eq(promoted.any()),
+            self.dropped.eq(dropped.any()),
+            self.promotions.valid.eq(arbiter.o.valid),
+            self.promotions.payload.as_value().eq(arbiter.o.payload.payload),
+            arbiter.o.ready.eq(self.promotions.ready),
+        ]

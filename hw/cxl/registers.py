@@ -14,13 +14,25 @@ from fanweave.golden.isa.cxl_switch import (
     RESET_WAIT,
     SwitchError,
 )
-from fanweave.hw.cxl.payloads import PORT_BITS, Binding, RangeEntry, RegisterWrite, Rule
+from fanweave.golden.isa.registers import Register
+from fanweave.hw.cxl.locate import groups_of
+from fanweave.hw.cxl.payloads import (
+    PORT_BITS,
+    Binding,
+    RangeEntry,
+    RegisterWrite,
+    Rule,
+    Watch,
+    moved_page_layout,
+)
 from fanweave.hw.reduction import or_tree
 
 __all__ = ["ADDED_BITS", "SwitchRegisters"]
 
 #: Width of what a counter grows by in a cycle.
 ADDED_BITS = 6
+#: Bits of a page in the first of its two registers.
+_LOW_BITS = 20
 _RESET = {
     ("policy", "wait"): RESET_WAIT,
     ("timeout", "cycles"): RESET_TIMEOUT,
@@ -51,6 +63,10 @@ class SwitchRegisters(wiring.Component):
         A bit a port.
     outstanding : In
         Of each device.
+    pages : In; forget : Out, a bit an entry
+        Tables of moved pages, and entries that are written to.
+    watch, moving_to : In
+        The page that moves, and where to.
     add : In
         What each counter grows by.
     cause, cause_port : In
@@ -60,6 +76,7 @@ class SwitchRegisters(wiring.Component):
     def __init__(self, *, config: SwitchConfig) -> None:
         self.config = config
         hosts = config.upstream
+        row = data.ArrayLayout(moved_page_layout(groups_of(config)), config.moves)
         add = data.StructLayout({name: ADDED_BITS for name, _ in COUNTERS})
         super().__init__(
             {
@@ -82,6 +99,10 @@ class SwitchRegisters(wiring.Component):
                 "limits": Out(data.ArrayLayout(16, hosts)),
                 "link_dead": In(config.ports),
                 "outstanding": In(data.ArrayLayout(16, config.downstream)),
+                "pages": In(data.ArrayLayout(row, hosts)),
+                "forget": Out(data.ArrayLayout(config.moves, hosts)),
+                "watch": In(Watch),
+                "moving_to": In(Binding),
                 "add": In(add),
                 "cause": In(4),
                 "cause_port": In(PORT_BITS),
@@ -98,13 +119,13 @@ class SwitchRegisters(wiring.Component):
                 init=_RESET.get((entry.name, field.name), 0),
             )
             for entry in self.config.registers
-            if entry.access == "rw" and entry.name != "error"
+            if self._is_stored(entry)
             for field in entry.fields
         }
         refused = self._refuse(m)
         m.d.comb += self.commands.ready.eq(1)
         for entry in self.config.registers:
-            if entry.access != "rw" or entry.name == "error":
+            if not self._is_stored(entry):
                 continue
             with m.If(self.commands.valid & ~refused & (command.address == entry.address)):
                 for field in entry.fields:
@@ -120,6 +141,11 @@ class SwitchRegisters(wiring.Component):
                             place = self.read_data[field.low : field.low + field.width]
                             m.d.comb += place.eq(value)
         return m
+
+    @staticmethod
+    def _is_stored(entry: Register) -> bool:
+        """Whether it keeps what is written; others that can be written only act."""
+        return entry.access == "rw" and entry.name != "error" and not entry.name.startswith("move_")
 
     def _at(self, name: str) -> int:
         return next(entry.address for entry in self.config.registers if entry.name == name)
@@ -210,6 +236,30 @@ class SwitchRegisters(wiring.Component):
             with m.Else():
                 m.d.sync += count.eq(count + self.add[name])
             live[f"counter_{name}", "count"] = count
+        live |= self._moves(m)
         for number in range(self.config.downstream):
             live[f"outstanding_{number}", "count"] = self.outstanding[number]
+        return live
+
+    def _moves(self, m: Module) -> dict[tuple[str, str], Value]:
+        """Pages that moved, and the one that moves."""
+        live: dict[tuple[str, str], Value] = {
+            ("moving", "busy"): self.watch.valid,
+            ("moving", "host"): self.watch.host,
+            ("moving", "port"): self.moving_to.port,
+            ("moving_low", "page"): self.watch.page[:_LOW_BITS],
+            ("moving_high", "page"): self.watch.page[_LOW_BITS:],
+        }
+        for host in range(self.config.upstream):
+            for number in range(self.config.moves):
+                name, page = f"move_{host}_{number}", self.pages[host][number]
+                m.d.comb += self.forget[host][number].eq(self._writes(name))
+                live |= {
+                    (name, "valid"): page.valid,
+                    (name, "whole"): page.there.all(),
+                    (name, "port"): page.new.port,
+                    (name, "ld_id"): page.new.ld_id,
+                    (f"{name}_low", "page"): page.page[:_LOW_BITS],
+                    (f"{name}_high", "page"): page.page[_LOW_BITS:],
+                }
         return live

@@ -3,6 +3,7 @@
 from itertools import pairwise
 
 from amaranth import Array, Cat, Module, Mux, Signal
+from amaranth.hdl import Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -13,16 +14,19 @@ from fanweave.golden.isa.cxl_messages import ANSWERS
 from fanweave.golden.isa.cxl_switch import MAX_VERDICT_CYCLES
 from fanweave.hw.cxl.decode import AddressDecoder
 from fanweave.hw.cxl.event_source import EventSource, fill_event
+from fanweave.hw.cxl.locate import LineLocator, group_of, groups_of, own_device, page_of
 from fanweave.hw.cxl.payloads import (
     SEQUENCE_BITS,
     Binding,
     Decided,
     Decision,
     Failure,
+    Hold,
     RangeEntry,
     Rule,
     event_layout,
     message_layout,
+    moved_page_layout,
     route_layout,
 )
 
@@ -40,6 +44,7 @@ PULSES = (
     "mirrored",
     "bad_opcode",
     "dead",
+    "held",
 )
 
 
@@ -61,8 +66,10 @@ class RequestEntry(wiring.Component):
     Members
     -------
     i : stream in of the message; credit : Out(1)
-    ranges, bindings, rules, wait, dead, dev_load : In
+    ranges, bindings, pages, rules, wait, dead, dev_load : In
         Tables, cycles to wait for a verdict, dead ports, and how busy devices are.
+    hold : In(Hold)
+        Lines whose requests wait at the head.
     events : stream out of `event_layout`
     verdict_valid : In(1); verdict_sequence, verdict, verdict_legal : In
         A verdict for one of these requests, and whether it says anything.
@@ -88,6 +95,8 @@ class RequestEntry(wiring.Component):
                 "credit": Out(1),
                 "ranges": In(data.ArrayLayout(RangeEntry, config.decoders)),
                 "bindings": In(data.ArrayLayout(Binding, config.bindings)),
+                "pages": In(data.ArrayLayout(moved_page_layout(groups_of(config)), config.moves)),
+                "hold": In(Hold),
                 "rules": In(data.ArrayLayout(Rule, config.rules)),
                 "wait": In(5),
                 "dead": In(config.downstream),
@@ -151,7 +160,7 @@ class RequestEntry(wiring.Component):
         m.submodules.source = source = EventSource(
             channel=self.channel, port=self.host, rules=config.rules
         )
-        target = decoder.target
+        target = self._locate(m, "found", message.address, decoder.target)
         load = Array(self.dev_load)[(target.port - config.upstream)[:3]]
         fill_event(
             m,
@@ -181,7 +190,7 @@ class RequestEntry(wiring.Component):
             write.addr.eq(self._place(self._write)),
             write.en.eq(arrived),
             write.data.message.eq(message),
-            write.data.target.eq(target),
+            write.data.target.eq(decoder.target),
             write.data.deny.eq(source.deny),
             write.data.bad_opcode.eq(~known),
         ]
@@ -250,16 +259,23 @@ class RequestEntry(wiring.Component):
             m.d.comb += action.eq(decision.action)
         with m.Elif(head.deny):
             m.d.comb += action.eq(VerdictAction.DENY)
-        other = self._own_device(m, decision.island)
+        other = own_device(m, self.bindings, decision.island, name="other")
+        home = self._locate(m, "home", head.message.address, head.target)
+        held = (
+            self.hold.valid
+            & (self.hold.host == self.host)
+            & (self.hold.page == page_of(head.message.address))
+            & (self.hold.group == group_of(config, head.message.address))
+        )
         moved = (action == VerdictAction.REDIRECT) | (action == VerdictAction.MIRROR)
         refused, goes, copied = Signal(), Signal(Binding), Signal()
         failure, copies = Signal(Failure), Signal()
         m.d.comb += [
             refused.eq(moved & ~other.bound),
-            copies.eq((action == VerdictAction.MIRROR) & other.bound & head.target.bound),
-            goes.eq(head.target),
+            copies.eq((action == VerdictAction.MIRROR) & other.bound & home.bound),
+            goes.eq(home),
         ]
-        with m.If(((action == VerdictAction.REDIRECT) | copied) & other.bound):
+        with m.If(((action == VerdictAction.REDIRECT) & other.bound) | copied):
             m.d.comb += goes.eq(other)
         dead = self.dead.bit_select((goes.port - config.upstream)[:3], 1)
         with m.If((action == VerdictAction.DENY) | (refused & head.deny)):
@@ -268,13 +284,16 @@ class RequestEntry(wiring.Component):
             m.d.comb += failure.eq(Failure.UNMAPPED)
         with m.Elif(dead):
             m.d.comb += failure.eq(Failure.LOST)
-        ready, paid = Signal(), Signal()
+        here, ready, paid = Signal(), Signal(), Signal()
         waits = self._needs[place]
         failed = failure != Failure.NONE
         moves = Signal()
         out = self.o.payload
         m.d.comb += [
-            ready.eq((self._read != self._write) & ~waits),
+            here.eq((self._read != self._write) & ~waits),
+            # A copy follows its request, also when that was the last one before a hold.
+            ready.eq(here & (~held | copied)),
+            self.pulses.held.eq(here & ~ready),
             self.tokens.eq(decision.tokens),
             self.wants_tokens.eq(
                 ready & (action == VerdictAction.DELAY) & ~failed & ~head.bad_opcode & ~paid
@@ -289,7 +308,7 @@ class RequestEntry(wiring.Component):
             ),
             moves.eq(self.o.valid & self.o.ready),
             self._leaves.eq(moves & (~copies | copied)),
-            self.decided.valid.eq(self._leaves),
+            self.decided.valid.eq(moves & ~copied),
             self.decided.judged.eq(self._got[place]),
         ]
         with m.If(self.wants_tokens & self.granted):
@@ -309,11 +328,12 @@ class RequestEntry(wiring.Component):
             self.pulses.bad_opcode.eq(moves & head.bad_opcode),
         ]
 
-    def _own_device(self, m: Module, port: Signal) -> data.View:
-        """The host's first virtual port that leads to a port, if any does."""
-        found = Signal(Binding, name="other")
-        for number in reversed(range(self.config.bindings)):
-            binding = self.bindings[number]
-            with m.If(binding.bound & (binding.port == port)):
-                m.d.comb += found.eq(binding)
-        return found
+    def _locate(self, m: Module, name: str, address: Value, decoded: data.View) -> data.View:
+        m.submodules[f"locate_{name}"] = locator = LineLocator(config=self.config)
+        m.d.comb += [
+            locator.address.eq(address),
+            locator.decoded.eq(decoded),
+            locator.bindings.eq(self.bindings),
+            locator.pages.eq(self.pages),
+        ]
+        return locator.target

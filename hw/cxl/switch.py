@@ -13,12 +13,13 @@ from fanweave.hw.cxl.credits import CreditReceiver, CreditSender
 from fanweave.hw.cxl.crossbar import Crossbar
 from fanweave.hw.cxl.device_requests import DeviceAnswers, DeviceRequests
 from fanweave.hw.cxl.error_port import ErrorPort
+from fanweave.hw.cxl.migrator import Migrator
 from fanweave.hw.cxl.payloads import (
     TIME_BITS,
     Decided,
+    Moving,
     PolicyEvent,
     PolicyVerdict,
-    Promotion,
     RegisterWrite,
     message_layout,
     route_layout,
@@ -58,9 +59,8 @@ class Switch(wiring.Component):
     read_address : In(10); read_data : Out(32)
         A register, combinational.
     events : stream out of `PolicyEvent`; verdicts : stream in of `PolicyVerdict`
-    promotions : stream out of `Promotion`
-    decisions : Out, array of `Decided`
-        Of each host's Req and RwD, for observers.
+    decisions : Out, array of `Decided`; moving : Out(`Moving`); dead : Out, a bit a port
+        For observers: what leaves each host's Req and RwD, steps of moves, and dead ports.
     """
 
     def __init__(self, *, config: SwitchConfig) -> None:
@@ -71,8 +71,9 @@ class Switch(wiring.Component):
             "read_data": Out(32),
             "events": Out(stream.Signature(PolicyEvent)),
             "verdicts": In(stream.Signature(PolicyVerdict)),
-            "promotions": Out(stream.Signature(Promotion)),
             "decisions": Out(data.ArrayLayout(Decided, 2 * config.upstream)),
+            "moving": Out(Moving),
+            "dead": Out(config.ports),
         }
         for side, count, inward in (
             ("host", config.upstream, Direction.M2S),
@@ -102,9 +103,14 @@ class Switch(wiring.Component):
         self._dead, self._stuck = Signal(ports), Signal(ports)
         dead = Signal(ports)
         m.d.sync += dead.eq((dead | self._stuck) & ~r.revive)
-        m.d.comb += [self._dead.eq(dead | r.link_down), r.link_dead.eq(self._dead)]
+        m.d.comb += [
+            self._dead.eq(dead | r.link_down),
+            r.link_dead.eq(self._dead),
+            self.dead.eq(self._dead),
+        ]
         self._stuck_bits: list[list[Value]] = [[] for _ in range(ports)]
         self._crossbars(m)
+        self._migration(m)
         self._devices(m)
         self._hosts(m)
         self._hook(m)
@@ -115,15 +121,22 @@ class Switch(wiring.Component):
         config = self.config
         up, down, depth = config.upstream, config.downstream, config.queue
         self._cross: dict[Channel, Crossbar] = {}
+        requests = (Channel.M2S_REQ, Channel.M2S_RWD)
+        # Behind the hosts comes the migrator, behind the devices the port of errors.
         for channel, shape, sources, targets in (
-            (Channel.M2S_REQ, route_layout(Channel.M2S_REQ), up, down + 1),
-            (Channel.M2S_RWD, route_layout(Channel.M2S_RWD), up, down + 1),
+            *((channel, route_layout(channel), up + 1, down + 1) for channel in requests),
             (Channel.M2S_BIRSP, message_layout(Channel.M2S_BIRSP), up, down),
-            (Channel.S2M_NDR, message_layout(Channel.S2M_NDR), down + 1, up),
-            (Channel.S2M_DRS, message_layout(Channel.S2M_DRS), down + 1, up),
+            (Channel.S2M_NDR, message_layout(Channel.S2M_NDR), down + 1, up + 1),
+            (Channel.S2M_DRS, message_layout(Channel.S2M_DRS), down + 1, up + 1),
             (Channel.S2M_BISNP, message_layout(Channel.S2M_BISNP), down, up),
         ):
-            crossbar = Crossbar(shape=shape, sources=sources, targets=targets, depth=depth)
+            crossbar = Crossbar(
+                shape=shape,
+                sources=sources,
+                targets=targets,
+                depth=depth,
+                drained=down if channel in requests else 0,
+            )
             m.submodules[f"{channel_name(channel)}_crossbar"] = crossbar
             self._cross[channel] = crossbar
         m.submodules.errors = self._error_port = errors = ErrorPort(config=config)
@@ -133,6 +146,39 @@ class Switch(wiring.Component):
             wiring.connect(m, getattr(errors, name), getattr(self._cross[channel], f"i{down}"))
         self._pulses["errors"].append(errors.answered)
 
+    def _migration(self, m: Module) -> None:
+        """The migrator is a source of requests like a host."""
+        config, r = self.config, self._registers
+        up = config.upstream
+        m.submodules.migrator = self._migrator = migrator = Migrator(config=config)
+        req, rwd = self._cross[Channel.M2S_REQ], self._cross[Channel.M2S_RWD]
+        for crossbar, name in ((req, "req"), (rwd, "rwd")):
+            wiring.connect(m, getattr(migrator, name), getattr(crossbar, f"i{up}"))
+            m.d.comb += [
+                crossbar.mark.eq(migrator.mark),
+                crossbar.marked.eq(migrator.hold.host),
+            ]
+        for name, channel in (("ndr", Channel.S2M_NDR), ("drs", Channel.S2M_DRS)):
+            wiring.connect(m, getattr(self._cross[channel], f"o{up}"), getattr(migrator, name))
+        self._noted: list[Value] = []
+        m.d.comb += [
+            migrator.drained.eq(req.drained & rwd.drained),
+            migrator.ranges.eq(r.ranges),
+            migrator.bindings.eq(r.bindings),
+            migrator.forget.eq(r.forget),
+            r.pages.eq(migrator.pages),
+            r.watch.eq(migrator.watch),
+            r.moving_to.eq(migrator.target),
+            self.moving.eq(migrator.moving),
+        ]
+        for counter, pulse in (
+            ("dropped_promotions", "dropped"),
+            ("moved_pages", "moved"),
+            ("moved_lines", "copied"),
+            ("failed_moves", "failed"),
+        ):
+            self._pulses[counter].append(migrator.pulses[pulse])
+
     def _devices(self, m: Module) -> None:
         config = self.config
         self._dev_load = Signal(data.ArrayLayout(2, config.downstream))
@@ -140,6 +186,7 @@ class Switch(wiring.Component):
             requests = self._device_requests(m, number)
             self._device_answers(m, number, requests)
             self._back_invalidation(m, number)
+        m.d.comb += self._migrator.noted.eq(Cat(self._noted).any())
 
     def _device_requests(self, m: Module, number: int) -> dict[str, DeviceRequests]:
         config, r = self.config, self._registers
@@ -158,7 +205,11 @@ class Switch(wiring.Component):
                 table.now.eq(self._now),
                 table.timeout.eq(r.timeout),
                 table.dead.eq(self._dead[port]),
+                table.watch.eq(self._migrator.watch),
+                table.note_all.eq(self._migrator.note_all),
+                table.note_watched.eq(self._migrator.note_watched),
             ]
+            self._noted.append(table.noted)
             self._stuck_bits[port].append(table.stuck)
             self._pulses["requests"].append(table.sent)
             self._pulses["lost"].append(table.lost)
@@ -252,6 +303,8 @@ class Switch(wiring.Component):
                 getattr(self, f"host{number}_{name}_credit").eq(entry.credit),
                 entry.ranges.eq(r.ranges[number]),
                 entry.bindings.eq(r.bindings[number]),
+                entry.pages.eq(self._migrator.pages[number]),
+                entry.hold.eq(self._migrator.hold),
                 entry.rules.eq(r.rules),
                 entry.wait.eq(r.wait),
                 entry.dead.eq(self._dead[config.upstream :]),
@@ -272,6 +325,7 @@ class Switch(wiring.Component):
                 ("refused_verdicts", "refused"),
                 ("redirected", "redirected"),
                 ("mirrored", "mirrored"),
+                ("held_cycles", "held"),
             ):
                 self._pulses[counter].append(entry.pulses[pulse])
             for cause, pulse in (
@@ -332,7 +386,7 @@ class Switch(wiring.Component):
             wiring.connect(m, source, hook.sources[number])
         wiring.connect(m, hook.events, wiring.flipped(self.events))
         wiring.connect(m, wiring.flipped(self.verdicts), hook.verdicts)
-        wiring.connect(m, hook.promotions, wiring.flipped(self.promotions))
+        wiring.connect(m, hook.promotions, self._migrator.promotions)
         for host in range(config.upstream):
             for port in range(config.upstream, config.ports):
                 bound = Cat(
@@ -362,7 +416,7 @@ class Switch(wiring.Component):
         r = self._registers
         for name, pulses in self._pulses.items():
             added = Signal(ADDED_BITS, name=f"added_{name}")
-            m.d.sync += added.eq(count_ones(Cat(pulses, 0)))
+            m.d.sync += added.eq(count_ones(Cat(pulses)))
             m.d.comb += r.add[name].eq(added)
         for happened, cause, port in reversed(self._errors):
             with m.If(happened):

@@ -50,6 +50,11 @@ class TagTable(wiring.Component):
     expired : stream out of a struct of ``entry`` and ``waits``
     level : Out
         Slots in use.
+    special : In(1)
+        Whether the entry that is taken is one to look after.
+    note_all, note_special : In(1); noted : Out(1)
+        Notes the slots that are open in this cycle, or those of them whose entry is special; from
+        the next cycle on ``noted`` says whether one of them is still open.
     """
 
     def __init__(
@@ -87,6 +92,10 @@ class TagTable(wiring.Component):
                 "dead": In(1),
                 "expired": Out(stream.Signature(expired)),
                 "level": Out(range(slots + 1)),
+                "special": In(1),
+                "note_all": In(1),
+                "note_special": In(1),
+                "noted": Out(1),
                 **finder_members,
             }
         )
@@ -121,7 +130,21 @@ class TagTable(wiring.Component):
                 m.d.sync += bits.eq(0)
             with m.Else():
                 m.d.sync += bits.eq(bits & ~closed)
+        self._note(m, used, slot)
         return m
+
+    def _note(self, m: Module, used: Value, slot: Value) -> None:
+        """A slot that closes is not noted any more, whatever it gets next."""
+        special, noted = Signal(self.slots), Signal(self.slots)
+        with m.If(self.take):
+            m.d.sync += special.bit_select(slot, 1).eq(self.special)
+        with m.If(self.note_all):
+            m.d.sync += noted.eq(used)
+        with m.Elif(self.note_special):
+            m.d.sync += noted.eq(used & special)
+        with m.Else():
+            m.d.sync += noted.eq(noted & used)
+        m.d.comb += self.noted.eq((noted & used).any())
 
     def _choose(self, m: Module) -> Value:
         """The next free slot round the table; the tag counts rounds."""

@@ -1,10 +1,12 @@
 """Follows all messages of a switch: each request is answered once, rightly, in order.
 
-What a switch takes and gives is told in the order of its cycles; within one, writes of registers
-come first, then what it takes, then what it gives.
+What a switch takes and gives is told in the order of its cycles; within one, first comes what
+happens inside (requests leave their entries, then pages move), then writes of registers, then what
+it takes, then what it gives.
 """
 
 from collections import Counter, defaultdict, deque
+from collections.abc import Callable
 
 from fanweave.golden.cxl.config import SwitchConfig
 from fanweave.golden.cxl.messages import Message
@@ -13,7 +15,8 @@ from fanweave.golden.cxl.tables import Device
 from fanweave.golden.errors import FaultError
 from fanweave.golden.isa.cxl_event import Channel, Verdict
 from fanweave.golden.isa.cxl_messages import answers_of
-from fanweave.sim.benches.cxl.records import Gave, Record, Took, Wrote
+from fanweave.sim.benches.cxl.contents import LineContents
+from fanweave.sim.benches.cxl.records import Dead, Gave, Left, Moved, Record, Took, Wrote
 
 __all__ = ["DifferenceError", "OpenRequest", "TrafficChecker"]
 
@@ -31,12 +34,15 @@ class OpenRequest:
         As the host sent it.
     waits : dict of Channel to Message or None
         Answers that have not come; None for those that are not known yet.
+    home : Device or None
+        What the ranges said.
     port, device_tag : int or None
         Where it went, and under which tag.
     """
 
     def __init__(self, sent: Message) -> None:
         self.sent = sent
+        self.home: Device | None = None
         self.port: int | None = None
         self.device_tag: int | None = None
         channels = answers_of(sent.channel, sent["opcode"], sent["snoop"])
@@ -57,9 +63,16 @@ class TrafficChecker:
         Open requests of each host, by tag.
     faulty, silent : set of int
         Ports whose devices may answer late or twice, or say nothing.
+    dead, died : set of int
+        Ports that are dead now, or were.
+    judge : callable
+        What is said of a request that leaves its entry, by host, message and whether it met a
+        verdict: that verdict, and whether the default is to deny.
+    contents : LineContents or None
+        If given, what hosts read is held against what they wrote.
     count : Counter
         Messages by what became of them: taken, delivered, answered,
-        lost, snooped, snoop_answered.
+        lost, snooped, snoop_answered; steps of moves by their names.
     """
 
     def __init__(self, config: SwitchConfig) -> None:
@@ -68,7 +81,15 @@ class TrafficChecker:
         self.requests: list[dict[int, OpenRequest]] = [{} for _ in range(config.upstream)]
         self.faulty: set[int] = set()
         self.silent: set[int] = set()
+        self.dead: frozenset[int] = frozenset()
+        self.died: set[int] = set()
+        self.judge: Callable[[int, Message, bool], tuple[Verdict | None, bool]]
+        self.judge = lambda host, message, judged: (None, False)
         self.count: Counter[str] = Counter()
+        self.contents: LineContents | None = None
+        #: Requests in their entries, with what the tables said when they came in.
+        self._entered: dict[tuple[int, Channel], deque[tuple[Message, Device | None]]]
+        self._entered = defaultdict(deque)
         self._order: dict[tuple[int, Channel, int], deque[Message]] = defaultdict(deque)
         self._snoops: dict[int, deque[Message]] = defaultdict(deque)
         self._snoop_answers: dict[int, deque[Message]] = defaultdict(deque)
@@ -89,11 +110,18 @@ class TrafficChecker:
         try:
             match record.what:
                 case Wrote(address, data):
-                    self.model.tables.write(address, data)
+                    self.model.write(address, data)
                 case Took(port, message):
                     self.takes(port, message)
                 case Gave(port, message):
                     self.gives(port, message)
+                case Left(port, channel, judged):
+                    self.leaves(port, channel, judged)
+                case Moved():
+                    self.moves(record.what)
+                case Dead(ports):
+                    self.dead = frozenset(n for n in range(self.config.ports) if ports >> n & 1)
+                    self.died |= self.dead
                 case _:
                     self.look(record)
         except DifferenceError as error:
@@ -132,29 +160,55 @@ class TrafficChecker:
 
     # What the switch takes.
 
-    def request(
-        self, host: int, came: Message, verdict: Verdict | None = None, *, deny: bool = False
-    ) -> None:
-        """It took a request; `OpenRequest` is made unless the test did.
-
-        Parameters
-        ----------
-        host : int
-            Whose.
-        came : Message
-            The request.
-        verdict : Verdict or None
-            What the engine said in time.
-        deny : bool
-            What the default is.
-        """
+    def request(self, host: int, came: Message) -> None:
+        """It took a request; `OpenRequest` is made unless the test did."""
         if came["tag"] not in self.requests[host]:
             self.opens(host, came)
-        for delivery in self.model.request(host, came, verdict, deny=deny):
+        decoded = self.model.tables.decode(host, came["address"])
+        self._entered[host, came.channel].append((came, decoded))
+        if self.requests[host].get(came["tag"]) is not None:
+            self.requests[host][came["tag"]].home = decoded
+
+    def leaves(self, host: int, channel: Channel, judged: bool) -> None:
+        """A request leaves its entry, with a verdict or without.
+
+        Raises
+        ------
+        DifferenceError
+            If there is none.
+        """
+        if not self._entered[host, channel]:
+            raise DifferenceError(f"host {host}: nothing waits in the entry of {channel.name}")
+        came, decoded = self._entered[host, channel].popleft()
+        verdict, deny = self.judge(host, came, judged)
+        for delivery in self.model.request(
+            host, came, verdict, deny=deny, dead=self.dead, decoded=(decoded,)
+        ):
             if delivery.request is None:
                 self._expect(host, came["tag"], delivery.message)
             elif not delivery.copy and came["tag"] in self.requests[host]:
                 self.requests[host][came["tag"]].port = delivery.port
+
+    def moves(self, moved: Moved) -> None:
+        """A page moves a step.
+
+        Raises
+        ------
+        DifferenceError
+            If it may not.
+        """
+        self.count[moved.step.name.lower()] += 1
+        try:
+            self.model.migration.step(
+                moved.step,
+                host=moved.host,
+                entry=moved.entry,
+                page=moved.page,
+                group=moved.group,
+                target=moved.target,
+            )
+        except FaultError as error:
+            raise DifferenceError(str(error)) from error
 
     def opens(self, host: int, sent: Message) -> None:
         """A host sends a request; one that nothing answers is not open."""
@@ -168,7 +222,7 @@ class TrafficChecker:
             answer = delivery.message
             request = self.requests[delivery.port].get(answer["tag"])
             if request is None or answer.channel not in request.waits:
-                if port not in self.faulty:
+                if port not in self.faulty | self.died:
                     raise DifferenceError(f"port {port}: {came} would answer twice")
                 continue
             self._expect(delivery.port, answer["tag"], answer)
@@ -199,10 +253,13 @@ class TrafficChecker:
         """
         self.count["delivered"] += 1
         try:
-            delivery = self.model.arrives(port, came)
+            delivery = self.model.arrives(port, came, lossy=port in self.died)
         except FaultError as error:
             raise DifferenceError(str(error)) from error
         assert delivery.request is not None
+        if delivery.host == self.config.upstream:
+            self._untorn(delivery.request["address"])
+            return delivery
         request = self.requests[delivery.host].get(delivery.request["tag"])
         if request is not None and not delivery.copy:
             request.device_tag = came["tag"]
@@ -226,10 +283,12 @@ class TrafficChecker:
         if came.channel not in request.waits:
             raise DifferenceError(f"host {host} is answered twice: {came}")
         expected = request.waits.pop(came.channel)
+        lost = came != expected or request.port is None
         if came == expected:
             self._in_order(host, request, came)
         else:
             self._lost(host, request, came, expected)
+        self._hold_content(host, request, came, lost=lost)
         if not request.waits:
             del self.requests[host][came["tag"]]
 
@@ -249,18 +308,34 @@ class TrafficChecker:
 
     # Inside.
 
+    def _untorn(self, line: int) -> None:
+        """While a line is copied, its host has no request for it on its way."""
+        self.count["copies"] += 1
+        host, _ = self.model.moves.going or (0, 0)
+        known = not (self.faulty or self.silent or self.died)
+        if known and self.model.on_its_way(host, line):
+            raise DifferenceError(f"line {line:#x} of host {host} is copied while it is in use")
+
     def _expect(self, host: int, tag: int, answer: Message) -> None:
         waits = self.requests[host][tag].waits
         if waits[answer.channel] is not None:
             raise DifferenceError(f"host {host} would be answered twice: {answer}")
         waits[answer.channel] = answer
 
+    def _hold_content(self, host: int, request: OpenRequest, came: Message, *, lost: bool) -> None:
+        if self.contents is None:
+            return
+        try:
+            self.contents.answered(host, request.sent, came, home=request.home, lost=lost)
+        except FaultError as error:
+            raise DifferenceError(str(error)) from error
+
     def _lost(
         self, host: int, request: OpenRequest, came: Message, expected: Message | None
     ) -> None:
         """In place of a device that did not answer, the switch does."""
         lost = self.model.error(host, request.sent, {came.channel}, lost=True)
-        if request.port not in self.faulty | self.silent:
+        if request.port not in self.faulty | self.silent | self.died:
             raise DifferenceError(f"host {host}: {came} instead of {expected}")
         if came != lost[0].message:
             raise DifferenceError(f"host {host}: {came} instead of {lost[0].message}")
@@ -275,7 +350,7 @@ class TrafficChecker:
         if came not in queue:
             return  # an answer of the switch itself
         while (first := queue.popleft()) != came:
-            if request.port not in self.faulty:
+            if request.port not in self.faulty | self.died:
                 raise DifferenceError(f"host {host}: {came} overtook {first}")
 
     def _snoop_at_host(self, host: int, came: Message) -> None:

@@ -1,21 +1,21 @@
 """Follows an island: events are those of messages, verdicts those of golden, and have effect."""
 
-from collections import defaultdict, deque
-
 from fanweave.golden.cxl.island_config import IslandConfig
 from fanweave.golden.cxl.messages import Message
 from fanweave.golden.ebpf.machine import Machine
 from fanweave.golden.isa.cxl_event import (
     Channel,
     Verdict,
+    VerdictAction,
     decode_event,
     encode_event,
     payload_digest,
 )
 from fanweave.golden.isa.cxl_messages import LINE_BYTES
+from fanweave.golden.isa.cxl_switch import PAGE_BYTES, MoveStep
 from fanweave.golden.isa.ebpf_machine import FaultCause
 from fanweave.sim.benches.cxl.checker import DifferenceError, TrafficChecker
-from fanweave.sim.benches.cxl.records import Asked, Left, Record, Told
+from fanweave.sim.benches.cxl.records import Asked, Moved, Record, Told
 
 __all__ = ["IslandChecker"]
 
@@ -50,31 +50,42 @@ class IslandChecker(TrafficChecker):
         super().__init__(config.switch)
         self.machine = machine
         self._deny = deny
-        self._entered: dict[tuple[int, Channel], deque[Message]] = defaultdict(deque)
-        #: The last one with each tag, for an event may come when it has left.
-        self._requests: dict[tuple[int, Channel, int], Message] = {}
+        self.judge = self._judge
+        #: The last one with each tag, for an event may come when it has left; the port where its
+        #: line was.
+        self._requests: dict[tuple[int, Channel, int], tuple[Message, int]] = {}
+        #: Host, page and port of moves that programs asked for.
+        self._promoted: set[tuple[int, int, int]] = set()
         #: Event by tag, verdict by request; what the engine has not said yet is only in the first.
         self._asked: dict[int, tuple[tuple[int, Channel, int], int | None]] = {}
         self._told: dict[tuple[int, Channel, int], Verdict | None] = {}
 
     def look(self, record: Record) -> None:
-        """See events, verdicts and decisions."""
+        """See events and verdicts."""
         match record.what:
             case Asked(tag, program, context):
                 self._ask(tag, program, context)
             case Told(tag, r0, failed):
                 self._tell(tag, r0, failed)
-            case Left(port, channel, judged):
-                self._leave(port, channel, judged)
 
-    def request(
-        self, host: int, came: Message, verdict: Verdict | None = None, *, deny: bool = False
-    ) -> None:
-        """What becomes of a request is known when it leaves its entry."""
-        del verdict, deny
-        self.opens(host, came)
-        self._entered[host, came.channel].append(came)
-        self._requests[host, came.channel, came["tag"]] = came
+    def request(self, host: int, came: Message) -> None:
+        """An event says where the line is when its request comes in."""
+        super().request(host, came)
+        target = self.model.locate(host, came["address"])
+        self._requests[host, came.channel, came["tag"]] = came, target.port if target else 0
+
+    def moves(self, moved: Moved) -> None:
+        """A move begins because a program said so.
+
+        Raises
+        ------
+        DifferenceError
+            If none did.
+        """
+        wanted = moved.host, moved.page, moved.target.port
+        if moved.step is MoveStep.BEGIN and wanted not in self._promoted:
+            raise DifferenceError(f"no program moves page {moved.page:#x} to {moved.target}")
+        super().moves(moved)
 
     def _ask(self, tag: int, program: int, context: bytes) -> None:
         self.count["asked"] += 1
@@ -84,20 +95,24 @@ class IslandChecker(TrafficChecker):
             self._compare_request(event["port"], channel, event)
         outcome = self.machine.run(self.machine.programs[program], context)
         r0 = outcome.r0 if outcome.fault is FaultCause.NONE else None
-        self._asked[tag] = (event["port"], channel, event["tag"]), r0
+        host = event["port"] if channel in _REQUESTS else event["island"]
+        self._asked[tag] = (host, channel, event["tag"]), r0
+        verdict = None if r0 is None else Verdict.decode(r0)
+        if verdict is not None and verdict.action is VerdictAction.PROMOTE:
+            self._promoted.add((host, event["address"] // PAGE_BYTES, verdict.island))
 
     def _compare_request(self, host: int, channel: Channel, event: dict[str, int]) -> None:
         """The event of a request is what its message says."""
-        message = self._requests.get((host, channel, event["tag"]))
-        if message is None:
+        request = self._requests.get((host, channel, event["tag"]))
+        if request is None:
             raise DifferenceError(f"an event of host {host} is of no request: {event}")
-        target = self.model.tables.decode(host, message["address"])
+        message, island = request
         fields = {name: message[name] for name in message.fields if name in event}
         fields |= {
             "address": message["address"] * LINE_BYTES,
             "port": host,
             "channel": channel,
-            "island": target.port if target else 0,
+            "island": island,
             **{name: event[name] for name in _STATE},
         }
         if channel is Channel.M2S_RWD:
@@ -117,10 +132,9 @@ class IslandChecker(TrafficChecker):
             raise DifferenceError(f"verdict {r0:#x} (failed: {failed}) instead of {expected}")
         self._told[request] = None if failed else Verdict.decode(r0)
 
-    def _leave(self, host: int, channel: Channel, judged: bool) -> None:
-        message = self._entered[host, channel].popleft()
-        verdict = self._told.pop((host, channel, message["tag"]), None)
+    def _judge(self, host: int, message: Message, judged: bool) -> tuple[Verdict | None, bool]:
+        verdict = self._told.pop((host, message.channel, message["tag"]), None)
         if judged and verdict is None:
             raise DifferenceError(f"host {host}: no verdict says what becomes of {message}")
         self.count["judged" if judged else "defaulted"] += 1
-        super().request(host, message, verdict if judged else None, deny=self._deny)
+        return verdict if judged else None, self._deny

@@ -5,7 +5,14 @@ from pathlib import Path
 
 from fanweave.golden.cxl.config import SwitchConfig
 from fanweave.golden.cxl.island_config import IslandConfig
-from fanweave.golden.isa.cxl_event import BirspOpcode, BisnpOpcode, Channel, Direction
+from fanweave.golden.isa.cxl_event import (
+    BirspOpcode,
+    BisnpOpcode,
+    Channel,
+    Direction,
+    RwdOpcode,
+    VerdictAction,
+)
 from fanweave.golden.isa.cxl_messages import ANSWERS, BI_LINES, LINE_BYTES, answers_of
 from fanweave.sim.benches.cxl.records import MESSAGE_WORDS
 from fanweave.sim.benches.host_process import HOST_PORT
@@ -21,9 +28,11 @@ def program_text(config: SwitchConfig | IslandConfig) -> str:
     """The program, for a switch or an island."""
     island = isinstance(config, IslandConfig)
     switch = config.switch if isinstance(config, IslandConfig) else config
-    constants = [*_constants(switch)]
+    constants = [*_constants(switch), *_moving()]
     if isinstance(config, IslandConfig):
         constants += _observed(config)
+    else:
+        constants += _judged()
     text = (Path(__file__).resolve().parent / "traffic.cpp").read_text()
     for name, content in (
         ("CONSTANTS", "\n".join(constants)),
@@ -62,8 +71,34 @@ def _observed(config: IslandConfig) -> Iterator[str]:
         constant = "k" + "".join(part.capitalize() for part in name.split("_"))
         if name in ("event", "verdict"):
             constant += "Payload"
+        if name == "dead":
+            constant += "Ports"  # a kind of record has the shorter name
         yield f"constexpr Field {constant} = {{{field.offset}, {field.width}}};"
-    yield f"constexpr int kObservedWords = {-(-layout.size // 32)};"
+
+
+def _moving() -> Iterator[str]:
+    """Places in a step of a move."""
+    from amaranth.lib import data
+
+    from fanweave.hw.cxl.payloads import Moving
+
+    for name, field in data.Layout.cast(Moving):
+        constant = "kMoving" + "".join(part.capitalize() for part in name.split("_"))
+        yield f"constexpr Field {constant} = {{{field.offset}, {field.width}}};"
+
+
+def _judged() -> Iterator[str]:
+    """Places in an event and a verdict, where there is no engine."""
+    from amaranth.lib import data
+
+    from fanweave.hw.cxl.payloads import PolicyEvent, PolicyVerdict
+
+    event, verdict = data.Layout.cast(PolicyEvent), data.Layout.cast(PolicyVerdict)
+    yield f"constexpr Field kEventPayload = {{0, {event.size}}};"
+    for name, field in (("kEventTag", event["tag"]), ("kVerdictTag", verdict["tag"])):
+        yield f"constexpr Field {name} = {{{field.offset}, {field.width}}};"
+    yield f"constexpr int kVerdictWords = {-(-verdict.size // 32)};"
+    yield f"constexpr uint32_t kPromote = {int(VerdictAction.PROMOTE)};"
 
 
 def _constants(config: SwitchConfig) -> Iterator[str]:
@@ -77,12 +112,15 @@ def _constants(config: SwitchConfig) -> Iterator[str]:
     numbers = {
         "kChannels": len(Channel),
         "kHosts": config.upstream,
+        "kPorts": config.ports,
         # A tag comes again as late as possible, but a table of all would be slow to fill.
         "kTags": 4096,
         "kLineWords": LINE_BYTES // 4,
         "kCommandData": data.Layout.cast(RegisterWrite)["data"].offset,
         "kBlocks": _bits(opcode for opcode in BisnpOpcode if opcode.name.endswith("BLK")),
         "kBlockAnswers": _bits(opcode for opcode in BirspOpcode if opcode.name.endswith("BLK")),
+        "kWritesAll": int(RwdOpcode.MEM_WR),
+        "kWritesPart": int(RwdOpcode.MEM_WR_PTL),
         "kGivesLine": int(BirspOpcode.I),
         "kGivesBlock": int(BirspOpcode.I_BLK),
     }
@@ -105,12 +143,18 @@ def _constants(config: SwitchConfig) -> Iterator[str]:
         ("kDevLoad", "dev_load"),
         ("kBiId", "bi_id"),
         ("kBiTag", "bi_tag"),
+        ("kAddress", "address"),
+        ("kMetaField", "meta_field"),
+        ("kMetaValue", "meta_value"),
     ):
         places = ", ".join(place(channel, name) for channel in Channel)
         yield f"constexpr Field {constant}[] = {{{places}}};"
     for constant, channel, name in (
         ("kData", Channel.S2M_DRS, "data"),
         ("kPoison", Channel.S2M_DRS, "poison"),
+        ("kWritten", Channel.M2S_RWD, "data"),
+        ("kMask", Channel.M2S_RWD, "mask"),
+        ("kWritePoison", Channel.M2S_RWD, "poison"),
         ("kLowAddress", Channel.M2S_BIRSP, "low_address"),
         ("kSnoopAddress", Channel.S2M_BISNP, "address"),
     ):

@@ -6,15 +6,20 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from fanweave.golden.cxl.messages import Message
+from fanweave.golden.cxl.tables import Device
 from fanweave.golden.isa.cxl_event import EVENT_BYTES, EVENT_FIELDS, Channel
 from fanweave.golden.isa.cxl_messages import MESSAGES
+from fanweave.golden.isa.cxl_switch import MoveStep
 
 __all__ = [
     "EVENT_BITS",
     "MESSAGE_WORDS",
     "Asked",
+    "Dead",
+    "Frozen",
     "Gave",
     "Left",
+    "Moved",
     "Planned",
     "Record",
     "Told",
@@ -76,8 +81,44 @@ class Left:
     judged: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A step of a page's move.
+
+    Attributes
+    ----------
+    step : MoveStep
+        Which.
+    host, entry, page, group : int
+        Whose page, its place in the table, its number, and a group of its lines.
+    target : Device
+        Where it goes.
+    """
+
+    step: MoveStep
+    host: int
+    entry: int
+    page: int
+    group: int
+    target: Device
+
+
+@dataclass(frozen=True, slots=True)
+class Dead:
+    """From now on these ports are dead, a bit each, and no others."""
+
+    ports: int
+
+
+@dataclass(frozen=True, slots=True)
+class Frozen:
+    """A port takes nothing and gives no credits, until a cycle."""
+
+    until: int
+
+
 #: What happens at a switch, or in an island.
-What = Took | Wrote | Gave | Asked | Told | Left
+What = Took | Wrote | Gave | Asked | Told | Left | Moved | Dead
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,19 +139,21 @@ class Planned:
         Of the clock, from when the plan is played.
     port : int
         Hosts first; without meaning for writes.
-    sent : Message or Wrote
-        A message, or a write of a register.
+    sent : Message, Wrote or Frozen
+        A message, a write of a register, or a link that does not move.
     """
 
     cycle: int
     port: int = 0
-    sent: Message | Wrote
+    sent: Message | Wrote | Frozen
 
     def pack(self) -> bytes:
         """As the program around the switch reads it."""
         if isinstance(self.sent, Wrote):
             words = _WRITE.pack(self.sent.address, self.sent.data)
             return _HEADER.pack(self.cycle, _WROTE, 0, 0) + words
+        if isinstance(self.sent, Frozen):
+            return _HEADER.pack(self.cycle, _FROZEN, self.port, 0) + _WORD.pack(self.sent.until)
         channel = self.sent.channel
         words = self.sent.pack().to_bytes(4 * MESSAGE_WORDS[channel], "little")
         return _HEADER.pack(self.cycle, _TOOK, self.port, channel) + words
@@ -119,9 +162,11 @@ class Planned:
 #: Cycle, kind, port, channel.
 _HEADER = struct.Struct("<IBBBx")
 _WRITE = struct.Struct("<II")
-_DECISION = struct.Struct("<I")
+_WORD = struct.Struct("<I")
+#: Step, host, entry, group, port, logical device; page.
+_MOVE = struct.Struct("<6BxxQ")
 #: Kinds, as numbers.
-_TOOK, _WROTE, _GAVE, _ASKED, _TOLD, _LEFT = range(6)
+_TOOK, _WROTE, _GAVE, _ASKED, _TOLD, _LEFT, _MOVED, _DEAD, _FROZEN = range(9)
 #: 32-bit words of a message, by channel.
 MESSAGE_WORDS = {
     channel: -(-sum(field.bits for field in message.all_fields) // 32)
@@ -159,6 +204,11 @@ def _told(log: BinaryIO) -> Told:
     return Told(bits & (1 << _TAG_BITS) - 1, r0, bool(bits >> _TAG_BITS))
 
 
+def _moved(log: BinaryIO) -> Moved:
+    step, host, entry, group, port, ld_id, page = _MOVE.unpack(log.read(_MOVE.size))
+    return Moved(MoveStep(step), host, entry, page, group, Device(port, ld_id))
+
+
 _READERS: dict[int, Callable[[BinaryIO, int, Channel], What]] = {
     _TOOK: lambda log, port, channel: Took(port, _message(log, channel)),
     _WROTE: lambda log, port, channel: Wrote(*_WRITE.unpack(log.read(_WRITE.size))),
@@ -166,6 +216,8 @@ _READERS: dict[int, Callable[[BinaryIO, int, Channel], What]] = {
     _ASKED: lambda log, port, channel: _asked(log),
     _TOLD: lambda log, port, channel: _told(log),
     _LEFT: lambda log, port, channel: Left(
-        port, channel, bool(_DECISION.unpack(log.read(_DECISION.size))[0])
+        port, channel, bool(_WORD.unpack(log.read(_WORD.size))[0])
     ),
+    _MOVED: lambda log, port, channel: _moved(log),
+    _DEAD: lambda log, port, channel: Dead(_WORD.unpack(log.read(_WORD.size))[0]),
 }

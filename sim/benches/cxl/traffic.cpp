@@ -1,7 +1,7 @@
 // Hosts and devices around a Verilated switch, alone or in an island: plays a plan, and logs all that
 // the switch takes and gives. Lines of standard input say what to do:
 //
-//   P LIMIT SEED STALL DELAY_LOW DELAY_HIGH SILENT FAULTY FROM TO
+//   P LIMIT SEED STALL DELAY_LOW DELAY_HIGH SILENT FAULTY FROM TO PROMOTE SINGLE
 //                                play, once; answers "ENDING CYCLES"
 //   W ADDRESS VALUE, R ADDRESS   the engine's registers, in an island; see host_port.h
 //   Q                            end
@@ -9,8 +9,14 @@
 // Numbers are hexadecimal. The file ``plan`` holds records: cycle (32 bits), kind, port, channel, 0 (8
 // bits each), and words: of kind 0 a message, of kind 1 address and data of a write of a register. A
 // host's request gets a tag here; everything else is sent as it stands. Messages of a port and
-// channel leave in the order of the plan. ``log`` holds the same records for what happened; kind 2 is
-// what the switch gives, and in an island 3 an event, 4 a verdict, 5 what was decided of a request.
+// channel leave in the order of the plan. Of kind 8, the port takes nothing and gives no credits until
+// the cycle that follows. ``log`` holds the same records for what happened; kind 2 is what the switch
+// gives, 3 an event, 4 a verdict, 5 what was decided of a request, 6 a step of a page's move, 7 a
+// change of which ports are dead. In a cycle those from 3 on come first, then 1, 0 and 2.
+//
+// Devices have memory: a line that was not written holds what `initial` says. Of a switch alone,
+// events are answered here: PROMOTE / 256 is the chance of a verdict to move the page to some
+// device. With SINGLE a host has one request at most for a line on its way.
 //
 // STALL / 256 is the chance that a side waits for a cycle. Devices answer after DELAY_LOW to
 // DELAY_HIGH cycles; those at a port in SILENT (a bit each) do not, those in FAULTY do twice at times.
@@ -26,6 +32,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -47,7 +54,7 @@ using Words = std::vector<uint32_t>;
 // Cycles without an event or a verdict after which none is on its way.
 constexpr uint32_t kQuiet = @QUIET@;
 
-enum Kind : uint8_t { kTakes, kWrite, kGives, kEvent, kVerdict, kDecision };
+enum Kind : uint8_t { kTakes, kWrite, kGives, kEvent, kVerdict, kDecision, kMove, kDead, kFreeze };
 
 struct Header {
     uint32_t cycle;
@@ -78,6 +85,31 @@ void put(Words& words, Field field, uint32_t value) {
         const uint32_t mask = uint32_t(1) << (at % 32);
         words[at / 32] = (words[at / 32] & ~mask) | ((value >> i & 1) ? mask : 0);
     }
+}
+
+// What a line holds that nobody wrote: differs by device, line and word.
+uint32_t initial(uint32_t port, uint32_t ld_id, uint64_t line, uint32_t word) {
+    uint32_t x = (uint32_t(line) * 16 + word) * 0x9E3779B1u ^ (port * 16 + ld_id) * 0x85EBCA6Bu;
+    x ^= x >> 15;
+    x *= 0x2C1B3CE5u;
+    return x ^ x >> 12;
+}
+
+// A line of a device's memory.
+struct Line {
+    uint32_t data[kLineWords];
+    uint32_t poison, meta_field, meta_value;
+};
+
+// The bits of a port that is not for messages, by words.
+template <typename T>
+Words bits_of(const T& port) {
+    return {uint32_t(port), uint32_t(uint64_t(port) >> 32)};
+}
+
+template <std::size_t N>
+Words bits_of(const VlWide<N>& port) {
+    return Words(port.data(), port.data() + N);
 }
 
 template <typename T>
@@ -127,7 +159,9 @@ class Surroundings {
           delay_low_(settings[3]),
           delay_high_(settings[4]),
           silent_(settings[5]),
-          faulty_(settings[6]) {
+          faulty_(settings[6]),
+          promote_(settings[9]),
+          single_(settings[10]) {
 @LINKS@
         for (Link& link : links_) by_place_[link.port * kChannels + link.channel] = &link;
         for (int host = 0; host < kHosts; ++host)
@@ -139,19 +173,23 @@ class Surroundings {
         if (!file) return false;
         Header header;
         while (std::fread(&header, sizeof header, 1, file) == 1) {
-            const bool write = header.kind == kWrite;
-            Planned planned{header.cycle, Words(write ? 2 : kWords[header.channel])};
+            const bool write = header.kind == kWrite, freeze = header.kind == kFreeze;
+            Planned planned{header.cycle, Words(write ? 2 : freeze ? 1 : kWords[header.channel])};
             if (std::fread(planned.words.data(), 4, planned.words.size(), file) !=
                 planned.words.size())
                 return false;
-            (write ? writes_ : find(header.port, header.channel).queue).push_back(planned);
+            if (freeze)
+                freezes_[header.port].push_back(planned);
+            else
+                (write ? writes_ : find(header.port, header.channel).queue).push_back(planned);
         }
         std::fclose(file);
         return true;
     }
 
     bool done() const {
-        if (!writes_.empty() || !due_.empty() || open_ || last_event_ + kQuiet > cycle_) return false;
+        if (!writes_.empty() || !due_.empty() || !verdicts_.empty() || open_) return false;
+        if (last_event_ + kQuiet > cycle_ || last_move_ + kQuiet > cycle_) return false;
         for (const Link& link : links_)
             if (link.inward && !link.queue.empty()) return false;
         return true;
@@ -170,11 +208,15 @@ class Surroundings {
             auto& command = top_->commands___05Fpayload;
             command = QData(writes_.front().words[1]) << kCommandData | writes_.front().words[0];
         }
+        for (auto& [port, freezes] : freezes_)
+            while (!freezes.empty() && freezes.front().words[0] <= cycle) freezes.pop_front();
+        judge();
         for (Link& link : links_) link.inward ? offer(link) : accept(link);
     }
 
     // What the clock's edge transfers: first what the switch takes, then what it gives.
     bool take() {
+        observe();
         if (top_->commands___05Fvalid && top_->commands___05Fready) {
             record(kWrite, 0, 0, writes_.front().words.data(), 2);
             writes_.pop_front();
@@ -201,7 +243,9 @@ class Surroundings {
             ++link.credits;
             came(link, Words(link.payload, link.payload + kWords[link.channel]));
         }
-        observe();
+        // A link that is off starts with all credits.
+        for (Link& link : links_)
+            if (!link.inward && dead_ >> link.port & 1) link.credits = 0;
         return true;
     }
 
@@ -220,8 +264,11 @@ class Surroundings {
     }
 
     void accept(Link& link) {
-        link.ready = !random_.chance(stall_);
-        link.credit = link.credits > 0 && !random_.chance(stall_);
+        const auto freezes = freezes_.find(link.port);
+        const bool frozen = freezes != freezes_.end() && !freezes->second.empty() &&
+                            freezes->second.front().cycle <= cycle_;
+        link.ready = !frozen && !random_.chance(stall_);
+        link.credit = !frozen && link.credits > 0 && !random_.chance(stall_);
         link.credits -= link.credit;
     }
 
@@ -231,6 +278,10 @@ class Surroundings {
         Words& words = link.queue.front().words;
         const uint32_t answers =
             kAnswers[link.channel][get(words, kOpcode[link.channel])][get(words, kSnoop[link.channel])];
+        if (single_ && answers) {
+            if (!busy_[link.port].insert(line_of(link.channel, words)).second) return false;
+            lines_[link.port][free.front()] = line_of(link.channel, words);
+        }
         put(words, kTag[link.channel], free.front());
         waits_[link.port][free.front()] = answers;
         if (answers) {
@@ -257,6 +308,7 @@ class Surroundings {
             if (!waits) {
                 --open_;
                 free_[link.port].push_back(tag);
+                if (single_) busy_[link.port].erase(lines_[link.port][tag]);
             }
         }
     }
@@ -266,6 +318,8 @@ class Surroundings {
     }
 
     void at_device(Link& link, const Words& request) {
+        Line& line = line_at(link, request);
+        if (link.channel == kRwd) write_line(line, request);
         if (silent_ >> link.port & 1) return;
         const uint32_t due = cycle_ + random_.range(delay_low_, delay_high_);
         const uint32_t answers = kAnswers[link.channel][get(request, kOpcode[link.channel])]
@@ -277,14 +331,44 @@ class Surroundings {
             put(answer, kLdId[channel], get(request, kLdId[link.channel]));
             put(answer, kDevLoad[channel], random_.next() & 3);
             if (channel == kDrs) {
-                for (int word = 0; word < kLineWords; ++word)
-                    put(answer, {kData.low + 32 * word, 32}, random_.next());
-                put(answer, kPoison, random_.chance(26));
+                for (uint32_t word = 0; word < kLineWords; ++word)
+                    put(answer, {kData.low + 32 * int(word), 32}, line.data[word]);
+                put(answer, kPoison, line.poison);
+                put(answer, kMetaField[kDrs], line.meta_field);
+                put(answer, kMetaValue[kDrs], line.meta_value);
             }
             later(find(link.port, channel), due, answer);
             if ((faulty_ >> link.port & 1) && random_.chance(77))
                 later(find(link.port, channel), due + random_.range(1, 150), answer);
         }
+    }
+
+    static uint64_t line_of(int channel, const Words& request) {
+        const Field low{kAddress[channel].low, 32}, high{low.low + 32, kAddress[channel].width - 32};
+        return get(request, low) | uint64_t(get(request, high)) << 32;
+    }
+
+    Line& line_at(const Link& link, const Words& request) {
+        const uint32_t ld_id = get(request, kLdId[link.channel]);
+        const uint64_t number = line_of(link.channel, request);
+        const auto [at, fresh] = memory_.try_emplace({link.port * 16 + ld_id, number});
+        for (uint32_t word = 0; fresh && word < kLineWords; ++word)
+            at->second.data[word] = initial(link.port, ld_id, number, word);
+        return at->second;
+    }
+
+    static void write_line(Line& line, const Words& request) {
+        const uint32_t opcode = get(request, kOpcode[kRwd]);
+        if (opcode != kWritesAll && opcode != kWritesPart) return;
+        for (uint32_t byte = 0; byte < 4 * kLineWords; ++byte) {
+            if (opcode == kWritesPart && !get(request, {kMask.low + int(byte), 1})) continue;
+            const uint32_t mask = 0xFFu << 8 * (byte % 4);
+            const uint32_t word = get(request, {kWritten.low + 32 * int(byte / 4), 32});
+            line.data[byte / 4] = (line.data[byte / 4] & ~mask) | (word & mask);
+        }
+        line.poison = get(request, kWritePoison);
+        line.meta_field = get(request, kMetaField[kRwd]);
+        line.meta_value = get(request, kMetaValue[kRwd]);
     }
 
     // A host gives up all lines, at once or one by one.
@@ -319,11 +403,21 @@ class Surroundings {
         return kBlocks >> get(snoop, kOpcode[kBisnp]) & 1 ? kLines[low] : 1u << low;
     }
 
+    // A verdict of a cycle, for a switch without its engine.
+    void judge() {
+#if !@ENGINE@
+        top_->events___05Fready = !random_.chance(stall_);
+        top_->verdicts___05Fvalid = !verdicts_.empty() && verdicts_.begin()->first <= cycle_;
+        if (!top_->verdicts___05Fvalid) return;
+        const Words& words = verdicts_.begin()->second;
+        std::memcpy(words_of(top_->verdicts___05Fpayload), words.data(), 4 * words.size());
+#endif
+    }
+
     // What the engine was asked and said, and what became of requests by it.
     void observe() {
 #if @ENGINE@
-        const uint32_t* seen = words_of(top_->observed);
-        const Words all(seen, seen + kObservedWords);
+        const Words all = bits_of(top_->observed);
         for (const auto& [kind, valid, payload] :
              {std::tuple{kEvent, kEventValid, kEventPayload},
               std::tuple{kVerdict, kVerdictValid, kVerdictPayload}})
@@ -332,12 +426,44 @@ class Surroundings {
                 const Words words = cut(all, payload);
                 record(kind, 0, 0, words.data(), words.size());
             }
+        decided(get(all, kDecisions), cut(all, kMoving), get(all, kDeadPorts));
+#else
+        if (top_->events___05Fvalid && top_->events___05Fready) {
+            const Words words = cut(bits_of(top_->events___05Fpayload), kEventPayload);
+            record(kEvent, 0, 0, words.data(), words.size());
+            Words verdict(kVerdictWords);
+            put(verdict, kVerdictTag, get(words, kEventTag));
+            if (random_.chance(promote_))
+                put(verdict, {0, 32}, kPromote | random_.range(kHosts, kPorts - 1) << 8);
+            verdicts_.emplace(cycle_ + random_.range(1, 40), verdict);
+        }
+        if (top_->verdicts___05Fvalid) {
+            const Words& words = verdicts_.begin()->second;
+            record(kVerdict, 0, 0, words.data(), words.size());
+            verdicts_.erase(verdicts_.begin());
+        }
+        decided(top_->decisions, bits_of(top_->moving), top_->dead);
+#endif
+    }
+
+    void decided(uint32_t decisions, const Words& moving, uint32_t dead) {
+        if (dead != dead_) record(kDead, 0, 0, &dead, 1);
+        dead_ = dead;
         for (int place = 0; place < 2 * int(kHosts); ++place) {
-            const uint32_t decided = get(all, {kDecisions.low + 2 * place, 2});
-            const uint32_t judged = decided >> 1;
+            const uint32_t decided = decisions >> 2 * place & 3, judged = decided >> 1;
             if (decided & 1) record(kDecision, place / 2, place % 2 ? kRwd : kReq, &judged, 1);
         }
-#endif
+        const uint32_t step = get(moving, kMovingStep);
+        if (!step) return;
+        last_move_ = cycle_;
+        const uint64_t page = get(moving, {kMovingPage.low, 32}) |
+                              uint64_t(get(moving, {kMovingPage.low + 32, kMovingPage.width - 32})) << 32;
+        const uint32_t words[] = {
+            step | get(moving, kMovingHost) << 8 | get(moving, kMovingEntry) << 16 |
+                get(moving, kMovingGroup) << 24,
+            get(moving, kMovingPort) | get(moving, kMovingLdId) << 8, uint32_t(page),
+            uint32_t(page >> 32)};
+        record(kMove, 0, 0, words, 4);
     }
 
     void record(Kind kind, int port, int channel, const uint32_t* words, int count) {
@@ -349,17 +475,22 @@ class Surroundings {
     Vtop* top_;
     FILE* log_;
     Random random_;
-    uint32_t stall_, delay_low_, delay_high_, silent_, faulty_;
+    uint32_t stall_, delay_low_, delay_high_, silent_, faulty_, promote_, single_;
     uint32_t cycle_ = 0;
     std::vector<Link> links_;
     std::map<int, Link*> by_place_;
     std::deque<Planned> writes_;
+    std::map<int, std::deque<Planned>> freezes_;            // by port
+    std::multimap<uint32_t, Words> verdicts_;               // by cycle
+    std::map<std::pair<int, uint64_t>, Line> memory_;       // by logical device, and line
+    std::set<uint64_t> busy_[kHosts];                       // lines with a request on its way
+    std::map<uint32_t, uint64_t> lines_[kHosts];            // by tag
     std::multimap<uint32_t, std::pair<Link*, Words>> due_;
     std::deque<uint32_t> free_[kHosts];
     std::map<uint32_t, uint32_t> waits_[kHosts];          // channels, by tag
     std::map<std::pair<int, uint32_t>, uint32_t> snooped_;  // lines, by port and tag
     long open_ = 0;
-    uint32_t last_event_ = 0;
+    uint32_t last_event_ = 0, last_move_ = 0, dead_ = 0;
 };
 
 class Bench {
@@ -408,7 +539,7 @@ class Bench {
         if (line.empty()) return false;
         const std::string rest = line.size() > 2 ? line.substr(2) : "";
         const auto n = numbers(rest.c_str());
-        if (line[0] == 'P' && n.size() == 9) {
+        if (line[0] == 'P' && n.size() == 11) {
             play(n);
 #if @ENGINE@
         } else if (line[0] == 'W' && n.size() == 2) {

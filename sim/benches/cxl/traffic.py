@@ -8,11 +8,11 @@ from fanweave.golden.cxl.messages import Message, message
 from fanweave.golden.cxl.tables import range_writes
 from fanweave.golden.errors import InputError
 from fanweave.golden.isa.cxl_event import BisnpOpcode, Channel, ReqOpcode, RwdOpcode
-from fanweave.golden.isa.cxl_messages import DATA_BITS, LINE_BYTES, Snoop
+from fanweave.golden.isa.cxl_messages import ANSWERS, DATA_BITS, LINE_BYTES, Snoop
 from fanweave.golden.isa.cxl_switch import PAGE_BYTES
-from fanweave.sim.benches.cxl.records import Planned, Wrote
+from fanweave.sim.benches.cxl.records import Frozen, Planned, Wrote
 
-__all__ = ["SETUP_CYCLES", "RandomTraffic", "flood", "ranges"]
+__all__ = ["SETUP_CYCLES", "RandomTraffic", "flood", "matching", "ranges"]
 
 _LINES = PAGE_BYTES // LINE_BYTES
 #: Cycles until all registers are written.
@@ -76,6 +76,16 @@ def flood(config: SwitchConfig, *, channel: Channel, messages: int, seed: int) -
             yield Planned(cycle=SETUP_CYCLES, port=host, sent=sent)
 
 
+def matching(config: SwitchConfig, *, skip: int) -> Iterator[Planned]:
+    """Writes of registers: one request of ``skip + 1`` raises an event, and waits for nothing."""
+    hosts = (1 << config.upstream) - 1
+    channels = 1 << Channel.M2S_REQ | 1 << Channel.M2S_RWD
+    yield _write(config, 0, "rule_0_match", ports=hosts, channels=channels)
+    yield _write(config, 0, "rule_0_opcodes", mask=0xFFFF)
+    yield _write(config, 0, "rule_0_last_low", page=(1 << 20) - 1)
+    yield _write(config, 0, "rule_0_control", enable=1, skip=skip)
+
+
 class RandomTraffic:
     """Both hosts send to all devices: an interleaved range, one of a single device, and no range.
 
@@ -93,6 +103,12 @@ class RandomTraffic:
         Times that a virtual port of host 0 is unbound for a while.
     snoops : int
         Back-invalidations of each device.
+    moves : int
+        One request of so many raises an event, for a verdict that may move its page; 0 for none.
+        All requests have answers then.
+    deaths : int
+        Times that a device's port is taken off, or its link stands still until it counts as dead;
+        then it comes back.
     """
 
     def __init__(
@@ -104,6 +120,8 @@ class RandomTraffic:
         gap: float = 1.0,
         rebinds: int = 0,
         snoops: int = 0,
+        moves: int = 0,
+        deaths: int = 0,
     ) -> None:
         if snoops > _SNOOP_TAGS:
             raise InputError(f"snoops = {snoops} must be {_SNOOP_TAGS} at most")
@@ -111,6 +129,7 @@ class RandomTraffic:
         self.random = random.Random(seed)
         self.requests, self.gap = requests, gap
         self.rebinds, self.snoops = rebinds, snoops
+        self.moves, self.deaths = moves, deaths
         self.end = SETUP_CYCLES + round(requests * gap)
 
     def plan(self, *, timeout: int) -> Iterator[Planned]:
@@ -122,7 +141,11 @@ class RandomTraffic:
             Cycles that a device has.
         """
         yield from ranges(self.config, timeout=timeout)
-        yield from self._rebinding()
+        if self.moves:
+            yield from matching(self.config, skip=self.moves - 1)
+        yield from sorted(
+            (*self._rebinding(), *self._dying(timeout)), key=lambda planned: planned.cycle
+        )
         for host in range(self.config.upstream):
             yield from self._of_host(host)
         for port in range(self.config.upstream, self.config.ports):
@@ -134,6 +157,21 @@ class RandomTraffic:
         )
         for number, cycle in enumerate(times):
             yield _bind(self.config, cycle, 0, 0, bound=number % 2)
+
+    def _dying(self, timeout: int) -> Iterator[Planned]:
+        """One port after the other, each dead for a while; others live meanwhile."""
+        pause = (self.end - SETUP_CYCLES) // (self.deaths + 1)
+        for number in range(self.deaths):
+            port = self.random.randrange(self.config.upstream, self.config.ports)
+            cycle = SETUP_CYCLES + number * pause + self.random.randrange(pause // 4)
+            off = cycle + timeout + self.random.randrange(pause // 4)
+            if self.random.random() < 0.5:
+                yield _write(self.config, cycle, "link_down", ports=1 << port)
+                yield _write(self.config, off, "link_down")
+            else:
+                # The link moves again before it is revived.
+                yield Planned(cycle=cycle, port=port, sent=Frozen(off))
+                yield _write(self.config, off + 10, "revive", ports=1 << port)
 
     def _of_host(self, host: int) -> Iterator[Planned]:
         clock = float(SETUP_CYCLES)
@@ -148,12 +186,16 @@ class RandomTraffic:
         values = {
             "address": page * _LINES + choose.randrange(_LINES),
             "traffic_class": choose.randrange(4),
+            "meta_field": choose.randrange(4),
             "meta_value": choose.randrange(4),
         }
         kind = choose.random()
         if kind < 0.45:
             values |= {"opcode": choose.choice(_READS), "snoop": choose.choice((0, 0, *Snoop))}
             return message(Channel.M2S_REQ, **values)
+        if kind < 0.55 and self.moves:
+            opcodes = [opcode for opcode in ReqOpcode if ANSWERS[Channel.M2S_REQ][opcode]]
+            return message(Channel.M2S_REQ, opcode=choose.choice(opcodes), **values)
         if kind < 0.55:
             return message(Channel.M2S_REQ, opcode=choose.choice(list(ReqOpcode)), **values)
         return message(

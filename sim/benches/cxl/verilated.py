@@ -22,6 +22,7 @@ __all__ = ["ISLAND_SOURCES", "SOURCES", "Devices", "Traffic", "island_design", "
 #: Sources that decide what the conversion gives: those that the switch imports, as a test checks.
 SOURCES = (
     "golden/cxl/config.py",
+    "golden/cxl/tables.py",
     "golden/errors.py",
     "golden/isa/cxl*.py",
     "golden/isa/registers.py",
@@ -75,12 +76,19 @@ class Devices:
         Least and most cycles until a device answers.
     silent, faulty : frozenset of int
         Ports whose devices never answer, or answer twice at times.
+    promote : float
+        Chance that an event of a switch alone is answered with a move of its page, to a device at
+        random.
+    single : bool
+        A host has one request for a line on its way at most.
     """
 
     stall: float = 0.0
     delay: tuple[int, int] = (1, 10)
     silent: frozenset[int] = frozenset()
     faulty: frozenset[int] = frozenset()
+    promote: float = 0.0
+    single: bool = False
 
 
 class Traffic(HostProcess):
@@ -152,11 +160,15 @@ class Traffic(HostProcess):
         around = devices or Devices()
         with open(self._path / "plan", "wb") as stream:
             stream.writelines(entry.pack() for entry in plan)
-        settings = [limit, seed, min(255, round(256 * around.stall)), *around.delay]
+        settings = [limit, seed, _of_256(around.stall), *around.delay]
         settings += [sum(1 << port for port in ports) for ports in (around.silent, around.faulty)]
-        settings += window
+        settings += [*window, _of_256(around.promote), int(around.single)]
         ending, cycles = self.ask("P " + " ".join(f"{number:x}" for number in settings))
         with open(self._path / "log", "rb") as log:
             yield from read_records(log)
         if ending:
             raise FaultError(f"{_ENDINGS[ending]}, in cycle {cycles}")
+
+
+def _of_256(chance: float) -> int:
+    return min(255, round(256 * chance))

@@ -11,6 +11,7 @@ from amaranth.hdl import Value
 from amaranth.sim import Simulator
 
 from fanweave.golden.cxl.messages import Message, message
+from fanweave.golden.cxl.tables import Device
 from fanweave.golden.isa.cxl_event import (
     Channel,
     Direction,
@@ -19,8 +20,10 @@ from fanweave.golden.isa.cxl_event import (
     RwdOpcode,
 )
 from fanweave.golden.isa.cxl_messages import answers_of
+from fanweave.golden.isa.cxl_switch import MoveStep
 from fanweave.hw.cxl.switch import Switch, channel_name
 from fanweave.sim.benches.cxl.checker import TrafficChecker
+from fanweave.sim.benches.cxl.records import Dead, Left, Moved, Record, Wrote
 
 REQ, RWD, BIRSP = Channel.M2S_REQ, Channel.M2S_RWD, Channel.M2S_BIRSP
 NDR, DRS, BISNP = Channel.S2M_NDR, Channel.S2M_DRS, Channel.S2M_BISNP
@@ -83,7 +86,7 @@ class Harness:
     # What the switch does.
 
     def on_request(self, host, came):
-        """The switch took a request; where there is no policy, its fate is known."""
+        """The switch took a request."""
         self.checker.request(host, came)
 
     def at_device(self, port, came):
@@ -164,6 +167,8 @@ class Harness:
             sampled += [s.ready, credit]
         for key, s, _ in outward:
             sampled += [s.valid, payloads[key]]
+        decisions, moving = self.dut.decisions, self.dut.moving
+        sampled += [Value.cast(decisions), moving, self.dut.dead]
         sampled += self.watched(self.dut)
         while self.cycle < cycles and not self.done():
             self.turn()
@@ -184,8 +189,10 @@ class Harness:
                 returns[key] -= bool(give)
             self.drive(ctx)
             _, _, *values = await ctx.tick().sample(*sampled)
+            place = 2 * (len(inward) + len(outward))
+            self._inside(*values[place : place + 3])
             if command:
-                self.checker.model.tables.write(*command)
+                self.see(Wrote(*command))
             self._taken(inward, shown, values)
             place = 2 * len(inward)
             for key, *_ in outward:
@@ -194,8 +201,32 @@ class Harness:
                 if valid and ready[key]:
                     returns[key] += 1
                     self._gave(key, Message.unpack(key[2], word))
-            self.watch(values[place:])
+            self.watch(values[place + 3 :])
             self.cycle += 1
+
+    def see(self, what):
+        self.checker.see(Record(self.cycle, what))
+
+    def _inside(self, decisions, moving, dead):
+        """What happens in the switch, before the rest of the cycle."""
+        dead = {port for port in range(self.config.ports) if dead >> port & 1}
+        if dead != self.checker.dead:
+            self.see(Dead(sum(1 << port for port in dead)))
+        for place in range(2 * self.config.upstream):
+            valid, judged = decisions >> 2 * place & 1, decisions >> 2 * place + 1 & 1
+            if valid:
+                self.see(Left(place // 2, RWD if place % 2 else REQ, bool(judged)))
+        if moving.step:
+            self.see(
+                Moved(
+                    MoveStep(moving.step),
+                    moving.host,
+                    moving.entry,
+                    moving.page,
+                    moving.group,
+                    Device(moving.port, moving.ld_id),
+                )
+            )
 
     def _drive(self, ctx, inward, payloads):
         shown = {}
