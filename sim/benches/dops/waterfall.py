@@ -49,4 +49,23 @@ def waterfall_rows(
             )
             for word, value in values
         ]
+        result.append(
+            BenchRow(
+                case=f"{where}, workloads that fit at every step",
+                metric="workloads",
+                value=found.workloads,
+                unit="workloads",
+                origin="model",
+            )
+        )
+        result += [
+            BenchRow(
+                case=f"{where}, left out, {each}",
+                metric="workloads",
+                value=1,
+                unit="workloads",
+                origin="model",
+            )
+            for each in found.refused
+        ]
     return result

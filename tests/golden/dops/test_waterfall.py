@@ -2,6 +2,7 @@ from dataclasses import fields, replace
 
 import pytest
 
+from fanweave.golden.dops import waterfall as module
 from fanweave.golden.dops.models import load_model
 from fanweave.golden.dops.place import imitate, problem
 from fanweave.golden.dops.platforms import load_platform
@@ -12,6 +13,7 @@ from fanweave.golden.dops.simulate import Workload
 from fanweave.golden.dops.sound import place_sound
 from fanweave.golden.dops.sound_problem import SoundOptions, sound_problems
 from fanweave.golden.dops.waterfall import STEPS, waterfall
+from fanweave.golden.errors import InputError
 
 CARD = replace(load_model("qwen-1.8b"), layers=2)
 WORK = Workload(batch=4, prefill=64, decode=8)
@@ -36,6 +38,25 @@ def test_it_leads_from_imitation_to_sound_and_adds_up(name):
     assert found.sound == round(pd / bifocal * 1e6)
     # Each term but those of things that the record already has is there.
     assert len({term for _, term in found.terms}) >= 5
+
+
+def test_a_workload_that_does_not_fit_is_left_out_of_all_steps(monkeypatch):
+    platform, record = load_platform("hp32"), load_record("log")
+    other = replace(WORK, batch=5)
+
+    def short_of_memory(cases, make, *, sampled, options):
+        if options.free_kv and cases[0].workload == other:
+            raise InputError("nothing fits")
+        return place_sound(cases, make, sampled=sampled, options=options)
+
+    monkeypatch.setattr(module, "place_sound", short_of_memory)
+    found = waterfall(2.23, CARD, platform, [WORK, other], record)
+    alone = waterfall(2.23, CARD, platform, [WORK], record)
+    assert (found.workloads, alone.workloads, alone.refused) == (1, 1, ())
+    assert found.terms == alone.terms
+    assert found.refused == ("5 x (64 + 8) at 'keys and values where it is cheapest'",)
+    with pytest.raises(InputError, match="nothing fits"):
+        waterfall(2.23, CARD, platform, [other], record)
 
 
 def test_every_option_is_a_step():
