@@ -19,13 +19,24 @@ _PLATFORM = "hp32"
 _LAYOUT_RECORD = "trace"
 
 
-def ablation_rows(quick: bool) -> list[BenchRow]:
-    """Latency without a term over latency with all, geometric means, by case and record."""
+def ablation_rows(
+    quick: bool, only: str | None = None, *, record: str | None = None
+) -> list[BenchRow]:
+    """Latency without a term over latency with all, geometric means, by case and record.
+
+    Parameters
+    ----------
+    quick : bool
+        The first case and record alone, on 4 workloads.
+    only, record : str, optional
+        Name of one case, and of one record.
+    """
     result = []
-    cases = [case for case in published_cases() if case.platform == _PLATFORM]
+    cases = [case for case in published_cases() if only in (None, case.name)]
+    records = [name for name in record_names() if record in (None, name)]
     for case in cases[:1] if quick else cases:
-        for record in record_names()[:1] if quick else record_names():
-            full = vars(load_record(record).bifocal)
+        for name in records[:1] if quick else records:
+            full = vars(load_record(name).bifocal)
             variants = [Variant(label="all terms", scheduler="Bifocal")]
             variants += [
                 Variant(
@@ -36,13 +47,13 @@ def ablation_rows(quick: bool) -> list[BenchRow]:
                 for label, changed in ABLATIONS.items()
             ]
             outcomes = run_jobs(
-                case_jobs(case, record, latin_square()[:: 5 if quick else 1], tuple(variants))
+                case_jobs(case, name, latin_square()[:: 5 if quick else 1], tuple(variants))
             )
             base = geometric_mean(gains(outcomes, "all terms"))
             for label in ABLATIONS:
                 value = base / geometric_mean(gains(outcomes, label)) - 1
-                name = f"{case.name} on {case.platform}, {record}, {label}"
-                result.append(_row(name, "latency_increase", value))
+                where = f"{case.name} on {case.platform}, {name}, {label}"
+                result.append(_row(where, "latency_increase", value))
     return result
 
 

@@ -41,9 +41,9 @@ def rows(
     part : str, optional
         ``log``, ``ties``, ``trace``, ``grid``, ``grid:CASE`` or ``grid:CASE:RECORD`` (16
         workloads that stand for 64), ``grid64:CASE:RECORD`` (all of them),
-        ``newest64:CASE:RECORD`` (all of them with the newest parameters alone), ``ablations``,
-        ``layouts``, ``layouts:CASE``, ``waterfall``, ``waterfall:CASE`` or
-        ``waterfall:CASE:RECORD``; all but the 64 if not given.
+        ``newest64:CASE:RECORD`` (all of them with the newest parameters alone), ``layouts``,
+        ``layouts:CASE``, or ``ablations`` or ``waterfall``, alone or with ``:CASE`` or
+        ``:CASE:RECORD``; all but the 64 if not given.
     reference : Path, optional
         Folder with the recorded values, ``log.csv``, ``trace.csv`` and ``trace_totals.csv``;
         errors are printed beside times then.
@@ -67,12 +67,15 @@ def rows(
     for case in published_cases():
         one = functools.partial(grid_rows, quick, case.name)
         falls = functools.partial(waterfall_rows, quick, case.name)
+        lacks = functools.partial(ablation_rows, quick, case.name)
         parts[f"waterfall:{case.name}"] = falls
+        parts[f"ablations:{case.name}"] = lacks
         parts[f"layouts:{case.name}"] = functools.partial(layout_rows, quick, case.name)
         parts[f"grid:{case.name}"] = one
         for record in record_names():
             parts[f"grid:{case.name}:{record}"] = functools.partial(one, record=record)
             parts[f"waterfall:{case.name}:{record}"] = functools.partial(falls, record=record)
+            parts[f"ablations:{case.name}:{record}"] = functools.partial(lacks, record=record)
             whole = functools.partial(one, record=record, whole=True)
             parts[f"grid64:{case.name}:{record}"] = whole
             parts[f"newest64:{case.name}:{record}"] = functools.partial(whole, newest=True)

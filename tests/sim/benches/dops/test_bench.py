@@ -2,13 +2,19 @@ import math
 
 import pytest
 
-from fanweave.golden.dops.published import grid, latin_square, parameter_sets, published_cases
+from fanweave.golden.dops.published import (
+    ABLATIONS,
+    grid,
+    latin_square,
+    parameter_sets,
+    published_cases,
+)
 from fanweave.golden.dops.records import load_record, record_names
 from fanweave.golden.dops.simulate import Workload
 from fanweave.golden.errors import InputError
-from fanweave.sim.benches.dops import bench
+from fanweave.sim.benches.dops import ablations, bench
 from fanweave.sim.benches.dops.grid import case_jobs, gains, geometric_mean, set_variants
-from fanweave.sim.placement.jobs import run_job
+from fanweave.sim.placement.jobs import Outcome, Times, run_job
 from fanweave.sim.report.commands import find_bench
 
 
@@ -51,3 +57,30 @@ def test_parts_that_are_not_there_are_refused(tmp_path):
         bench.rows(True, 1, part="grd")
     with pytest.raises(InputError, match=r"log\.csv cannot be read"):
         bench.rows(True, 1, part="log", reference=tmp_path)
+
+
+def test_ablations_of_every_case_and_record(monkeypatch):
+    asked = []
+
+    def outcomes(jobs):
+        asked.extend((job.model, job.record, len(job.variants)) for job in jobs)
+        return [run_fast(job) for job in jobs]
+
+    def run_fast(job):
+        times = {
+            variant.label: Times(prefill=1, total=100 + 10 * index, lower_bound=1)
+            for index, variant in enumerate(job.variants)
+        }
+        return Outcome(job=job, times=times)
+
+    monkeypatch.setattr(ablations, "run_jobs", outcomes)
+    rows = bench.rows(False, 1, part="ablations")
+    assert len(rows) == 7 * 3 * len(ABLATIONS)
+    assert {(model, record) for model, record, _ in asked} == {
+        (case.model, record) for case in published_cases() for record in record_names()
+    }
+    # The base has all terms and not PD: it is the second variant.
+    assert rows[0].value == pytest.approx(120 / 110 - 1)
+    found = bench.rows(False, 1, part="ablations:mixtral-8x7b-int8:trace")
+    assert [row.value for row in found] == [row.value for row in rows[:3]]
+    assert all(row.case.startswith("mixtral-8x7b-int8 on hp128, trace, ") for row in found)
