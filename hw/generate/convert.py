@@ -12,7 +12,9 @@ from fanweave.hw.generate.share import share_modules
 __all__ = ["to_rtlil", "to_verilog"]
 
 #: A source file's path up to its package, which is of this machine.
-_PLACE = re.compile(r'^( *attribute \\src ")/\S*/(?:fanweave|site-packages|python3\.\d+)/', re.MULTILINE)
+_PLACE = re.compile(
+    r'^( *attribute \\src ")/\S*/(?:fanweave|site-packages|python3\.\d+)/', re.MULTILINE
+)
 
 
 @contextmanager

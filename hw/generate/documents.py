@@ -58,9 +58,9 @@ def core_description(unit: Unit, tops: Iterable[tuple[str, Top]], *, version: st
         targets[name] = use
         targets[f"lint_{name}"] = {
             "description": f"Verilator's lint of {module}.",
-            "default_tool": "verilator",
             "filesets": [f"lint_{name}", f"rtl_{name}"],
-            "tools": {"verilator": {"mode": "lint-only", "verilator_options": ["-Wall"]}},
+            "flow": "lint",
+            "flow_options": {"tool": "verilator", "verilator_options": ["-Wall"]},
             "toplevel": module,
         }
     core = {
