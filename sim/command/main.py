@@ -19,6 +19,7 @@ COMMANDS: dict[str, str] = {
     "ebpf": "fanweave.sw.ebpf.commands:ebpf",
     "fabric": "fanweave.sw.fabric.commands:fabric",
     "model": "fanweave.sw.traces.model_commands:model",
+    "mutate": "fanweave.sim.mutation.commands:mutate",
     "place": "fanweave.sim.placement.place_command:place",
     "report": "fanweave.sim.overview.commands:report",
     "run": "fanweave.sw.kernels.run_command:run",

@@ -1,17 +1,25 @@
 """Verilog of components, converted once for each state of the sources."""
 
+import json
+import os
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import amaranth
 
 import fanweave
+from fanweave.golden.files import replace_file
 from fanweave.sim.runner.cache import BuildCache, content_key
 from fanweave.sim.runner.design import Design, VerilogSource
 from fanweave.sim.runner.toolchain import build_root
 
-__all__ = ["converted_design"]
+__all__ = ["MUTATION", "converted_design"]
+
+#: Variable of the environment that asks for faults in whatever is converted, as JSON; see
+#: `fanweave.sim.mutation`.
+MUTATION = "FANWEAVE_MUTATION"
 
 
 def converted_design(
@@ -44,6 +52,9 @@ def converted_design(
     files = [file for pattern in sources for file in sorted(root.glob(pattern))]
     texts = [f"{file.relative_to(root)}\n{file.read_text()}" for file in files]
 
+    if asked := os.environ.get(MUTATION):
+        return _mutated(build, name, [key, *texts], asked, extra)
+
     def convert(folder: Path) -> Sequence[Path]:
         # Only now: Amaranth's back end is slow to import.
         from fanweave.hw.generate.convert import to_verilog
@@ -57,5 +68,32 @@ def converted_design(
         convert,
         label=f"converting {name} to Verilog",
     )
+    verilog = VerilogSource.from_file(entry.folder / f"{name}.v")
+    return Design(name=name, toplevel=name, sources=(verilog, *extra))
+
+
+def _mutated(
+    build: Callable[[], Any], name: str, key: list[str], asked: str, extra: Sequence[VerilogSource]
+) -> Design:
+    """The component with faults in it, and a list of them where it is wanted."""
+    from fanweave.sim.mutation.mutants import MutationRequest, mutate
+
+    request = MutationRequest.parse(asked)
+
+    def convert(folder: Path) -> Sequence[Path]:
+        from fanweave.hw.generate.convert import to_rtlil
+
+        text, mutants = mutate(to_rtlil(build(), name=name, sources=True), name, request)
+        files = folder / f"{name}.v", folder / "mutants.json"
+        files[0].write_text(text)
+        files[1].write_text(json.dumps([asdict(mutant) for mutant in mutants]))
+        return files
+
+    entry = BuildCache(build_root() / "converted").obtain(
+        content_key([name, asked, amaranth.__version__, *key]),
+        convert,
+        label=f"putting mutants into {name}",
+    )
+    replace_file(Path(request.listing), (entry.folder / "mutants.json").read_bytes())
     verilog = VerilogSource.from_file(entry.folder / f"{name}.v")
     return Design(name=name, toplevel=name, sources=(verilog, *extra))

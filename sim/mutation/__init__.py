@@ -1,0 +1,1 @@
+"""How many faults put into the RTL the tests find."""
