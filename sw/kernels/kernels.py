@@ -6,13 +6,14 @@ from pathlib import Path
 
 import numpy as np
 
-from fanweave.golden.errors import FaultError, InputError
+from fanweave.golden.errors import FaultError
 from fanweave.golden.fp import multiply_accumulate
 from fanweave.golden.fp.operations import Operation, compute_array
 from fanweave.golden.isa.formats import ElementFormat
 from fanweave.golden.riscv.cluster import Cluster, Ending
 from fanweave.golden.riscv.program import Program, parse_program
 from fanweave.sw.kernels.compiler import build_program
+from fanweave.sw.kernels.prepared import PreparedRun, heap, with_data
 from fanweave.sw.kernels.report import ending_text
 
 __all__ = [
@@ -21,8 +22,10 @@ __all__ = [
     "KernelResult",
     "SparseWeights",
     "build_kernel",
+    "prepare_kernel",
     "product",
     "run_kernel",
+    "run_prepared",
 ]
 
 _SOURCES = Path(__file__).resolve().parent / "source"
@@ -147,10 +150,10 @@ def product(a: np.ndarray, w: np.ndarray, element: ElementFormat) -> np.ndarray:
     return total.astype(a.dtype)
 
 
-def run_kernel(
+def prepare_kernel(
     kernel: Kernel, program: Program, a: np.ndarray, w: "np.ndarray | SparseWeights"
-) -> KernelResult:
-    """Run a kernel on the golden simulator.
+) -> PreparedRun:
+    """Put matrices behind a kernel.
 
     Parameters
     ----------
@@ -167,10 +170,7 @@ def run_kernel(
     ------
     InputError
         If the matrices do not fit into the L1 together.
-    FaultError
-        If the program does not end well.
     """
-    cluster = Cluster(program)
     sparse = isinstance(w, SparseWeights)
     dense = w.dense if isinstance(w, SparseWeights) else w
     arrays = [np.zeros((a.shape[0], dense.shape[1]), a.dtype), a]
@@ -179,38 +179,55 @@ def run_kernel(
         arrays.append(np.zeros(dense.shape[1], np.uint32))
     else:
         arrays.append(dense)
-    places = _place(program, cluster, arrays)
+    space = heap(program)
+    places = [space.put(np.ascontiguousarray(array).tobytes()) for array in arrays]
     indices, scratch, words = (places[3], places[4], arrays[3].shape[1]) if sparse else (0, 0, 0)
     n = w.n if isinstance(w, SparseWeights) else 0
     shape = (a.shape[0], a.shape[1], dense.shape[1], n, 4 if sparse else 0)
-    fields = (*shape, *places[:3], indices, words, scratch, 0)
-    span = cluster.memory.span(program.symbols["arguments"], 4 * len(fields))
-    assert span is not None
-    span[:] = np.frombuffer(struct.pack(f"<{len(fields)}I", *fields), np.uint8)
-    result = cluster.run(_LIMIT)
-    if result.ending is not Ending.PASS:
-        raise FaultError(f"{kernel.source}: {ending_text(program, result, _LIMIT)}")
-    c = cluster.memory.span(places[0], arrays[0].nbytes)
-    assert c is not None
-    return KernelResult(
-        c=c.view(a.dtype).reshape(arrays[0].shape).copy(),
-        instructions=int(span.view(np.uint32)[-1]),
+    numbers = (*shape, *places[:3], indices, words, scratch, 0)
+    fields = struct.pack(f"<{len(numbers)}I", *numbers)
+    return PreparedRun(
+        program=with_data(program, "arguments", fields, space),
+        result=places[0],
+        shape=(a.shape[0], dense.shape[1]),
+        dtype=a.dtype,
+        cycles=program.symbols["arguments"] + len(fields) - 4,
     )
 
 
-def _place(program: Program, cluster: Cluster, arrays: list[np.ndarray]) -> list[int]:
-    """Put arrays into the L1, one behind the other; returns their addresses."""
-    at, end = program.symbols["__heap"], program.symbols["__heap_end"]
-    room = end - at
-    places = []
-    for array in arrays:
-        at = -(-at // 64) * 64
-        if at + array.nbytes > end:
-            size = sum(each.nbytes for each in arrays)
-            raise InputError(f"the matrices take {size} bytes; the L1 has {room} left")
-        span = cluster.memory.span(at, array.nbytes)
+def run_kernel(
+    kernel: Kernel, program: Program, a: np.ndarray, w: "np.ndarray | SparseWeights"
+) -> KernelResult:
+    """Run a kernel on the golden simulator; for what it takes see `prepare_kernel`.
+
+    Raises
+    ------
+    InputError
+        If the matrices do not fit into the L1 together.
+    FaultError
+        If the program does not end well.
+    """
+    prepared = prepare_kernel(kernel, program, a, w)
+    return run_prepared(prepared)
+
+
+def run_prepared(prepared: PreparedRun, *, limit: int = _LIMIT) -> KernelResult:
+    """Run a program with its data on the golden simulator.
+
+    Raises
+    ------
+    FaultError
+        If it does not end well.
+    """
+    cluster = Cluster(prepared.program)
+    result = cluster.run(limit)
+    if result.ending is not Ending.PASS:
+        name = prepared.program.name
+        raise FaultError(f"{name}: {ending_text(prepared.program, result, limit)}")
+
+    def read(address: int, size: int) -> np.ndarray:
+        span = cluster.memory.span(address, size, dma=True)
         assert span is not None
-        span[:] = np.ascontiguousarray(array).view(np.uint8).ravel()
-        places.append(at)
-        at += array.nbytes
-    return places
+        return span
+
+    return KernelResult(c=prepared.bits(read), instructions=prepared.spent(read))

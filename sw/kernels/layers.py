@@ -8,14 +8,13 @@ from pathlib import Path
 import numpy as np
 
 from fanweave.golden.errors import InputError
-from fanweave.golden.isa.cluster import REGIONS, RegionName
-from fanweave.golden.riscv.program import Program, Segment, parse_program
+from fanweave.golden.riscv.program import Program, parse_program
 from fanweave.sw.kernels.compiler import build_program
+from fanweave.sw.kernels.prepared import PreparedRun, heap, outer_memory, with_data
 
 __all__ = [
     "LAYERS",
     "LayerKernel",
-    "LayerRun",
     "Tiling",
     "build_layer",
     "choose_width",
@@ -23,11 +22,9 @@ __all__ = [
 ]
 
 _SOURCES = Path(__file__).resolve().parent / "source"
-_OUTER = next(region for region in REGIONS if region.name is RegionName.OUTER)
 #: Elements of FP32 that a group of eight registers of 512 bits holds.
 _LONGEST_ROW = 128
 _COLUMNS = 256
-_ALIGNMENT = 64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,31 +137,9 @@ def choose_width(w: np.ndarray) -> int:
     raise InputError(f"the weights' {columns} columns cannot be cut into tiles of a multiple of 32")
 
 
-@dataclass(frozen=True, kw_only=True)
-class LayerRun:
-    """A program with its data.
-
-    Attributes
-    ----------
-    program : Program
-        To be run.
-    result : int
-        Where the product will be: float32 [m, columns], without gaps.
-    cycles : int
-        Where its cycles will be.
-    bytes_fetched : int
-        What the DMA brings.
-    """
-
-    program: Program
-    result: int
-    cycles: int
-    bytes_fetched: int
-
-
 def prepare_layer(
     kernel: LayerKernel, program: Program, a: np.ndarray, w: np.ndarray, tiling: Tiling
-) -> LayerRun:
+) -> PreparedRun:
     """Put a product's data behind a program.
 
     Parameters
@@ -195,54 +170,18 @@ def prepare_layer(
     tiles = [slice(at, at + tiling.width) for at in range(0, columns, tiling.width)]
     weights = [kernel.weights(np.ascontiguousarray(w[k, p])) for p in tiles for k in chunks]
     activations = [kernel.activations(np.ascontiguousarray(a[:, k])) for k in chunks]
-    outer = _Space(_OUTER.base, _OUTER.end, "outer memory")
-    inner = _Space(program.symbols["__heap"], program.symbols["__heap_end"], "L1")
+    outer, inner = outer_memory(), heap(program)
     tables = [inner.put(outer.table(blocks)) for blocks in (weights, activations)]
     result = outer.reserve(4 * m * columns)
     sides = [max(map(len, blocks)) for blocks in (weights, activations)]
     buffers = [inner.reserve(size) for size in (*sides, 4 * m * tiling.width) for _ in range(2)]
     shape = (m, tiling.width, len(tiles), len(chunks))
-    head = struct.pack("<14I", *shape, *tables, result, 4 * columns, *buffers)
-    segments = [*program.segments, *outer.segments, *inner.segments]
-    at = program.symbols["layer"]
-    segments.append(Segment(address=at, data=head, size=len(head)))
-    return LayerRun(
-        program=Program(
-            name=program.name,
-            entry=program.entry,
-            segments=tuple(segments),
-            symbols=program.symbols,
-            functions=program.functions,
-        ),
+    fields = struct.pack("<14I", *shape, *tables, result, 4 * columns, *buffers)
+    return PreparedRun(
+        program=with_data(program, "layer", fields, outer, inner),
         result=result,
-        cycles=at + len(head),
+        shape=(m, columns),
+        dtype=np.dtype(np.uint32),
+        cycles=program.symbols["layer"] + len(fields),
         bytes_fetched=sum(map(len, weights)) + len(tiles) * sum(map(len, activations)),
     )
-
-
-class _Space:
-    """Places in a memory, one behind the other."""
-
-    def __init__(self, base: int, end: int, name: str) -> None:
-        self._next, self._end, self._name = base, end, name
-        self.segments: list[Segment] = []
-
-    def reserve(self, size: int) -> int:
-        address = -(-self._next // _ALIGNMENT) * _ALIGNMENT
-        if address + size > self._end:
-            missing = address + size - self._end
-            raise InputError(
-                f"the blocks need {missing} bytes more than the {self._name} has; choose a "
-                "smaller width or depth, or fewer rows"
-            )
-        self._next = address + size
-        return address
-
-    def put(self, data: bytes) -> int:
-        address = self.reserve(len(data))
-        self.segments.append(Segment(address=address, data=data, size=len(data)))
-        return address
-
-    def table(self, blocks: list[bytes]) -> bytes:
-        """Put blocks; returns their addresses and lengths."""
-        return b"".join(struct.pack("<2I", self.put(block), len(block)) for block in blocks)

@@ -52,5 +52,5 @@ def test_sparse(programs, name, shape, n):
 
 def test_matrices_that_do_not_fit(programs):
     w = np.zeros((256, 256), np.uint32)
-    with pytest.raises(InputError, match=r"the matrices take \d+ bytes; the L1 has \d+ left"):
+    with pytest.raises(InputError, match=r"the data take \d+ bytes or more; the L1 has \d+"):
         run_kernel(KERNELS["gemm"], programs["gemm"], w, w)

@@ -5,8 +5,7 @@ import pytest
 
 from fanweave.golden.errors import InputError
 from fanweave.golden.isa.formats import ElementFormat
-from fanweave.golden.riscv.cluster import Cluster, Ending
-from fanweave.sw.kernels.kernels import product
+from fanweave.sw.kernels.kernels import product, run_prepared
 from fanweave.sw.kernels.layers import LAYERS, Tiling, build_layer, choose_width, prepare_layer
 
 
@@ -26,13 +25,8 @@ def matrices(m, k, p, sparsity, seed):
 
 def run(name, programs, a, w, tiling):
     """Bits of the product, and instructions."""
-    prepared = prepare_layer(LAYERS[name], programs[name], a, w, tiling)
-    cluster = Cluster(prepared.program)
-    assert cluster.run(10_000_000).ending is Ending.PASS
-    size = 4 * a.shape[0] * w.shape[1]
-    bits = cluster.memory.span(prepared.result, size, dma=True).view(np.uint32)
-    spent = cluster.memory.span(prepared.cycles, 4).view(np.uint32)
-    return bits.reshape(a.shape[0], -1), int(spent[0])
+    result = run_prepared(prepare_layer(LAYERS[name], programs[name], a, w, tiling))
+    return result.c, result.instructions
 
 
 @pytest.mark.parametrize("name", LAYERS)
@@ -78,7 +72,7 @@ def test_the_widest_tile_has_rows_that_fit():
     [
         (Tiling(width=48, depth=4), "tiles of 48 columns; expected a multiple of 32 up to 256"),
         (Tiling(width=128, depth=4), "that divides 192"),
-        (Tiling(width=192, depth=1000), "bytes more than the L1 has"),
+        (Tiling(width=192, depth=1000), "bytes or more; the L1 has"),
     ],
 )
 def test_cuts_that_do_not_fit(programs, tiling, message):
