@@ -6,7 +6,7 @@ operators decides who goes first everywhere. Times are picoseconds.
 """
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +14,7 @@ from ortools.sat.python import cp_model
 
 from fanweave.golden.dops.costs.tables import FOREVER
 from fanweave.golden.dops.optimum.instances import Instance
+from fanweave.golden.dops.optimum.symmetry import RoleChange
 
 __all__ = ["PlacementModel", "may_spill", "memory_can_bind"]
 
@@ -56,6 +57,8 @@ class PlacementModel:
     memory : bool
         Whether memory must hold everything to the end. Without, plans may drop weights for
         nothing, so the least end is a bound of all plans that spill nothing.
+    changes : sequence of RoleChange
+        Changes of roles, of which one order is kept; all orders if there are none.
 
     Attributes
     ----------
@@ -68,7 +71,14 @@ class PlacementModel:
     makespan : variable
     """
 
-    def __init__(self, instance: Instance, horizon: int, *, memory: bool = True) -> None:
+    def __init__(
+        self,
+        instance: Instance,
+        horizon: int,
+        *,
+        memory: bool = True,
+        changes: Sequence[RoleChange] = (),
+    ) -> None:
         self.instance, self.horizon = instance, horizon
         self.model = cp_model.CpModel()
         self._flat, self._costs = instance.flat, instance.costs
@@ -87,18 +97,22 @@ class PlacementModel:
             for o in range(count)
         ]
         self._before: dict[tuple[int, int], Any] = {}
-        self.start = [self._time(f"start{o}") for o in range(count)]
-        self.end = [self._time(f"end{o}") for o in range(count)]
-        self.makespan = self._time("makespan")
         self.on = self._places(instance.devices)
         self._forbidden: set[tuple[int, int]] = set()
-        self._around = self._ways()
+        self._alone = self._unshared()
+        least, heads, tails = self._ways()
+        self._around = heads, tails
+        self.start = [self._time(f"start{o}", heads[o], tails[o] + least[o]) for o in range(count)]
+        self.end = [self._time(f"end{o}", heads[o] + least[o], tails[o]) for o in range(count)]
+        self.makespan = self._time("makespan")
         for operator in self._graph.order:
             if self._flat.collective[operator]:
                 self._collective(operator)
             else:
                 self._operator(operator)
         self._order()
+        for change in changes:
+            self.model.add(self.position[change.first] < self.position[change.second])
         for queue in self._uses.queues():
             self._serve(queue)
         if memory and memory_can_bind(instance):
@@ -110,8 +124,9 @@ class PlacementModel:
 
     # Variables
 
-    def _time(self, name: str) -> Any:
-        return self.model.new_int_var(0, self.horizon, name)
+    def _time(self, name: str, least: int = 0, after: int = 0) -> Any:
+        """A time from `least` on, with so much of the horizon left behind it."""
+        return self.model.new_int_var(least, max(least, self.horizon - after), name)
 
     def _length(self, operator: int) -> Any:
         length = self._time(f"length{operator}")
@@ -161,8 +176,8 @@ class PlacementModel:
         model.add(loaded >= start)
         times = {}
         for device, here in self.on[operator].items():
-            times[device] = self._duration(operator, device)
-            if self._cold(operator, device):
+            times[device] = time = self._duration(operator, device)
+            if self._cold(operator, device) and device not in self._alone:
                 link = int(costs.link[0, kind, device])
                 use = _Use(operator, 100, here, loaded, loaded + link, link)
                 self._uses.links.setdefault((self._host, device), []).append(use)
@@ -172,8 +187,31 @@ class PlacementModel:
                 self._forbid(operator, device)
                 times[device] = 0
             use = _Use(operator, 100, here, start, end, length)
+            if device in self._alone or not self._cold(operator, device):
+                # Nothing keeps it waiting for its weights.
+                use = _Use(operator, 100, here, start, start + time, time)
             self._uses.devices.setdefault(device, []).append(use)
         model.add(end == loaded + sum(here * times[d] for d, here in self.on[operator].items()))
+
+    def _unshared(self) -> set[int]:
+        """Devices whose link from the host brings nothing but weights, each while it is waited for.
+
+        There a load never waits for the link, so the time of an operator does not vary.
+        """
+        shared = set()
+        for operator, on in enumerate(self.on):
+            kind = self._kinds[operator]
+            producers = self._graph.predecessors[operator]
+            history = self._flat.reader[operator] and self._costs.kv_bytes[kind]
+            if (history and int(self._flat.home[operator]) == self._host) or any(
+                self._flat.collective[p] or self._host in self.on[p] for p in producers
+            ):
+                shared.update(on)
+            for device in on:
+                link = int(self._costs.link[0, kind, device])
+                if self._cold(operator, device) and self._duration(operator, device) < link:
+                    shared.add(device)
+        return {d for on in self.on for d in on} - shared
 
     def _cold(self, operator: int, device: int) -> bool:
         weight = self._weights[operator]
@@ -341,6 +379,28 @@ class PlacementModel:
         for consumer, producers in enumerate(self._graph.predecessors):
             for producer in producers:
                 self.model.add(self.position[producer] + 1 <= self.position[consumer])
+        self._transitive()
+
+    def _goes_before(self, first: int, second: int) -> Any:
+        """Literal, or True or False where the graph says so."""
+        if first in self._ancestors[second]:
+            return True
+        if second in self._ancestors[first]:
+            return False
+        if first < second:
+            return self._before[first, second]
+        return self._before[second, first].Not()
+
+    def _transitive(self) -> None:
+        """No cycles of three: implied by the places, and stronger than these."""
+        count = len(self.position)
+        for a, b, c in itertools.combinations(range(count), 3):
+            for cycle in ((a, b, c), (a, c, b)):
+                pairs = zip(cycle, (*cycle[1:], cycle[0]), strict=True)
+                literals = [self._goes_before(x, y) for x, y in pairs]
+                if any(literal is False for literal in literals):
+                    continue
+                self.model.add_bool_or([x.Not() for x in literals if x is not True])
 
     def _serve(self, queue: list[_Use]) -> None:
         """Uses follow one another in the order of commitment."""
@@ -378,8 +438,8 @@ class PlacementModel:
 
     # Bounds: implied, and the solver proves more with them
 
-    def _ways(self) -> tuple[list[int], list[int]]:
-        """Least time before each operator's start and after its end, on the fastest devices."""
+    def _ways(self) -> tuple[list[int], list[int], list[int]]:
+        """Each operator's least time, and that before its start and after its end."""
         least = [
             min((self._duration(o, d) for d in on), default=0)
             if not self._flat.collective[o]
@@ -393,25 +453,17 @@ class PlacementModel:
         for operator in reversed(self._graph.order):
             for consumer in self._graph.successors[operator]:
                 tails[operator] = max(tails[operator], tails[consumer] + least[consumer])
-        return heads, tails
+        return least, heads, tails
 
     def _balance(self) -> None:
         """All work of a device or link fits between the least way before and after it."""
         heads, tails = self._around
         for device, queue in self._uses.devices.items():
-            work: list[Any] = []
-            for operator, on in enumerate(self.on):
-                if device not in on or (operator, device) in self._forbidden:
-                    continue
-                if self._flat.collective[operator]:
-                    rings = self._rings[operator]
-                    work += [chosen * time for ring, chosen, time in rings if device in ring]
-                else:
-                    work.append(on[device] * self._duration(operator, device))
-            work += [use.here * use.length for use in queue if use.turn == 50]
             around = min(heads[use.operator] for use in queue)
             around += min(tails[use.operator] for use in queue)
-            self.model.add(self.makespan >= around + sum(work))
+            every = range(len(self.on))
+            self.model.add(self.makespan >= around + sum(self._work(device, every)))
+            self._balance_between(device)
         for (source, device), queue in self._uses.links.items():
             loads = [use for use in queue if source == self._host and use.turn == 100]
             if not loads:
@@ -426,6 +478,46 @@ class PlacementModel:
             some = self.model.new_bool_var(f"loads{device}")
             self.model.add_max_equality(some, [use.here for use in loads])
             self.model.add(self.makespan >= sent + (head + tail) * some)
+
+    def _balance_between(self, device: int) -> None:
+        """The same for what lies behind an operator, before one, and between two."""
+        model, graph = self.model, self._graph
+        heads, tails = self._around
+        behind: list[set[int]] = [set() for _ in self.on]
+        for operator, before in enumerate(self._ancestors):
+            for ancestor in before:
+                behind[ancestor].add(operator)
+        forks = [o for o, after in enumerate(graph.successors) if len(after) > 1]
+        joins = [o for o, before in enumerate(graph.predecessors) if len(before) > 1]
+        for fork in forks:
+            work = self._work(device, behind[fork])
+            tail = min(tails[o] for o in behind[fork])
+            model.add(self.makespan >= self.end[fork] + sum(work) + tail)
+            for join in joins:
+                between = behind[fork] & self._ancestors[join]
+                if len(between) > 1:
+                    work = self._work(device, between)
+                    model.add(self.start[join] >= self.end[fork] + sum(work))
+        for join in joins:
+            work = self._work(device, self._ancestors[join])
+            head = min(heads[o] for o in self._ancestors[join])
+            model.add(self.start[join] >= head + sum(work))
+
+    def _work(self, device: int, operators: Iterable[int]) -> list[Any]:
+        """Least times for which operators keep a device busy."""
+        chosen = set(operators)
+        work: list[Any] = []
+        for operator in sorted(chosen):
+            on = self.on[operator]
+            if device not in on or (operator, device) in self._forbidden:
+                continue
+            if self._flat.collective[operator]:
+                rings = self._rings[operator]
+                work += [here * time for ring, here, time in rings if device in ring]
+            else:
+                work.append(on[device] * self._duration(operator, device))
+        reads = (use for use in self._uses.devices[device] if use.turn == 50)
+        return work + [use.here * use.length for use in reads if use.operator in chosen]
 
     # Memory
 

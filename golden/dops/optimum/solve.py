@@ -7,6 +7,7 @@ from ortools.sat.python import cp_model
 
 from fanweave.golden.dops.optimum.instances import Instance
 from fanweave.golden.dops.optimum.model import PlacementModel, may_spill, memory_can_bind
+from fanweave.golden.dops.optimum.symmetry import in_order, role_changes
 from fanweave.golden.dops.plan import Plan
 from fanweave.golden.errors import FaultError
 
@@ -93,8 +94,10 @@ class _Best:
     def search(self, effort: float, seed: int, *, memory: bool) -> int:
         """Look for a better plan; return a bound of the ends of those that the program knows."""
         instance = self.instance
-        placement = PlacementModel(instance, self.makespan + 1, memory=memory)
-        _hint(placement, self.plan, *replay(instance, self.plan))
+        changes = role_changes(instance)
+        placement = PlacementModel(instance, self.makespan + 1, memory=memory, changes=changes)
+        hint = in_order(self.plan, changes)
+        _hint(placement, hint, *replay(instance, hint))
         solver = _solver(effort, seed)
         status = solver.solve(placement.model)
         exact = memory or not memory_can_bind(instance)
@@ -145,14 +148,12 @@ def _solver(effort: float, seed: int) -> cp_model.CpSolver:
     solver.parameters.max_deterministic_time = effort
     solver.parameters.num_workers = 1
     solver.parameters.random_seed = seed
-    # Bounds are what is wanting: plans are good from the start.
-    solver.parameters.use_objective_lb_search = True
     # These two parts of OR-Tools 9.15's presolve call problems infeasible whose known plan, put
     # in whole, they accept: of seeds 12 and 2026, numbers 16 and 37.
     solver.parameters.cp_model_probing_level = 0
     solver.parameters.presolve_inclusion_work_limit = 0
     # The measure of work does not count all of it.
-    solver.parameters.max_time_in_seconds = 60.0
+    solver.parameters.max_time_in_seconds = 300.0
     return solver
 
 

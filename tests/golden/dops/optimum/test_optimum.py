@@ -200,3 +200,14 @@ def test_the_solver_sees_the_plan_that_is_known(seed, number):
     twin.start(instance.flat, instance.platform)
     best = solve(instance, twin.place(instance.work(twin)), effort=1.0)
     assert 0 < best.bound <= best.makespan
+
+
+@pytest.mark.parametrize(("seed", "number"), [(2026, 58)])
+def test_work_between_forks_and_joins_proves_what_whole_work_does_not(seed, number, monkeypatch):
+    instance = generate(number + 1, seed)[number]
+    twin = compiled_twin(RollingHorizon())
+    twin.start(instance.flat, instance.platform)
+    known = twin.place(instance.work(twin))
+    assert solve(instance, known, effort=1.0).proved
+    monkeypatch.setattr(PlacementModel, "_balance_between", lambda self, device: None)
+    assert not solve(instance, known, effort=1.0).proved
