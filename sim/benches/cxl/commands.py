@@ -46,6 +46,13 @@ _TIMEOUT, _PATIENCE = 2000, 200_000
     show_default=True,
     help="Back-invalidations of each device.",
 )
+@click.option(
+    "--moves",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="One request of so many asks to move its page to another device; 0 for none.",
+)
 @seed_option("the traffic")
 @waves_option(
     "200:1200",
@@ -58,19 +65,21 @@ def switch(
     gap: float,
     stall: int,
     snoops: int,
+    moves: int,
     seed: int,
     waves: tuple[int, int | None] | None,
     json_file: str | None,
 ) -> None:
     """Run random traffic of all hosts through the switch, to all devices.
 
-    Every message that the switch takes and gives is held against the golden model. A row of the
+    Every message that the switch takes and gives is held against the golden model; where pages
+    move, also what hosts read against what they wrote. A row of the
     table is one kind of request of a host; cycles count from when the switch takes it to its last
     answer, with the 1 to 10 of the device.
 
     \b
     Example:
-      fanweave sim switch --config tiny --stall 40 --waves
+      fanweave sim switch --config tiny --stall 40 --moves 20 --waves
     """
     # Only now: the simulation is slow to import.
     from fanweave.golden.cxl.config import PRESETS
@@ -84,8 +93,10 @@ def switch(
 
     check_output(json_file)
     config = find_preset("switch", config_name, PRESETS)
-    traffic = RandomTraffic(config, seed=seed, requests=requests, gap=gap, snoops=snoops)
-    devices = Devices(stall=stall / 256)
+    traffic = RandomTraffic(
+        config, seed=seed, requests=requests, gap=gap, snoops=snoops, moves=moves
+    )
+    devices = Devices(stall=stall / 256, promote=1.0, single=moves > 0)
     limit = traffic.end + 100 * requests + _PATIENCE
     first, last = waves or (0, 0)
     latencies = Latencies()

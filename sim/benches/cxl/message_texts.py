@@ -1,4 +1,4 @@
-"""Text in waveforms of the switch: the messages at its ports."""
+"""Text in waveforms of the switch: the messages at its ports, and the pages that move."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -7,11 +7,12 @@ from fanweave.golden.cxl.config import SwitchConfig
 from fanweave.golden.cxl.messages import Message
 from fanweave.golden.isa.cxl_event import Channel
 from fanweave.golden.isa.cxl_messages import LINE_BYTES, OPCODES
+from fanweave.golden.isa.cxl_switch import PAGE_BYTES, MoveStep
 from fanweave.sim.waves.gtkw import Group, Trace, write_gtkw
 from fanweave.sim.waves.texts import TextSignal, add_texts
 from fanweave.sim.waves.vcd_reader import read_header
 
-__all__ = ["MessageTexts", "message_text", "show_messages"]
+__all__ = ["MessageTexts", "MoveTexts", "message_text", "show_messages"]
 
 
 def message_text(message: Message) -> str:
@@ -56,8 +57,31 @@ class MessageTexts(Mapping[int, str]):
         return 0
 
 
+class MoveTexts(MessageTexts):
+    """What a dump shows for a step of a page's move; between steps that is nothing."""
+
+    def __init__(self) -> None:
+        from amaranth.lib import data
+
+        from fanweave.hw.cxl.payloads import Moving
+
+        self._fields = list(data.Layout.cast(Moving))
+
+    def __getitem__(self, bits: int) -> str:
+        values = {
+            name: bits >> field.offset & (1 << field.width) - 1 for name, field in self._fields
+        }
+        step = MoveStep(values["step"])
+        if step is MoveStep.NONE:
+            return ""
+        words = [step.name, f"host {values['host']}", f"page {values['page'] * PAGE_BYTES:#x}"]
+        if step in (MoveStep.HOLD, MoveStep.FLIP):
+            words.append(f"group {values['group']}")
+        return " ".join([*words, f"to port {values['port']} ld {values['ld_id']}"])
+
+
 def show_messages(dump: Path, config: SwitchConfig) -> list[str]:
-    """Add the messages of all ports to a dump as text, and write a save file beside it.
+    """Add the messages of all ports, and moves, to a dump as text; write a save file beside it.
 
     A text stands from when its message is offered; ``valid`` says whether one is.
 
@@ -94,5 +118,10 @@ def show_messages(dump: Path, config: SwitchConfig) -> list[str]:
                 Trace(path=path.replace("__payload", f"__{end}")) for end in ("valid", "ready")
             ]
         groups.append(Group(name=side, traces=tuple(traces)))
+    if path := paths.get("moving"):
+        signals.append(TextSignal(name="moving", path=path, texts=MoveTexts()))
+        groups.append(Group(name="pages", traces=(Trace(path="text.moving"),)))
+    else:
+        missing.append("moving")
     missing += add_texts(dump, signals)
     return missing + write_gtkw(dump.with_suffix(".gtkw"), dump=dump, groups=groups)

@@ -105,10 +105,9 @@ class RandomTraffic:
         Back-invalidations of each device.
     moves : int
         One request of so many raises an event, for a verdict that may move its page; 0 for none.
-        All requests have answers then.
     deaths : int
         Times that a device's port is taken off, or its link stands still until it counts as dead;
-        then it comes back.
+        then it comes back. With moves or deaths all requests have answers.
     """
 
     def __init__(
@@ -193,7 +192,7 @@ class RandomTraffic:
         if kind < 0.45:
             values |= {"opcode": choose.choice(_READS), "snoop": choose.choice((0, 0, *Snoop))}
             return message(Channel.M2S_REQ, **values)
-        if kind < 0.55 and self.moves:
+        if kind < 0.55 and (self.moves or self.deaths):
             opcodes = [opcode for opcode in ReqOpcode if ANSWERS[Channel.M2S_REQ][opcode]]
             return message(Channel.M2S_REQ, opcode=choose.choice(opcodes), **values)
         if kind < 0.55:

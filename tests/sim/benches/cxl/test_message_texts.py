@@ -2,7 +2,9 @@ import pytest
 
 from fanweave.golden.cxl.messages import message
 from fanweave.golden.isa.cxl_event import BirspOpcode, BisnpOpcode, Channel, DrsOpcode, ReqOpcode
-from fanweave.sim.benches.cxl.message_texts import MessageTexts, message_text
+from fanweave.golden.isa.cxl_switch import MoveStep
+from fanweave.hw.cxl.payloads import Moving
+from fanweave.sim.benches.cxl.message_texts import MessageTexts, MoveTexts, message_text
 
 
 @pytest.mark.parametrize(
@@ -30,3 +32,17 @@ from fanweave.sim.benches.cxl.message_texts import MessageTexts, message_text
 def test_a_message_in_a_few_words(sent, text):
     assert message_text(sent) == text
     assert MessageTexts(sent.channel).get(sent.pack()) == text
+
+
+@pytest.mark.parametrize(
+    ("step", "text"),
+    [
+        (MoveStep.NONE, ""),
+        (MoveStep.BEGIN, "BEGIN host 1 page 0x8000 to port 3 ld 2"),
+        (MoveStep.FLIP, "FLIP host 1 page 0x8000 group 5 to port 3 ld 2"),
+    ],
+)
+def test_a_step_of_a_move_in_a_few_words(step, text):
+    values = {"step": step, "host": 1, "page": 8, "group": 5, "port": 3, "ld_id": 2}
+    bits = Moving.const(values).as_value().value
+    assert MoveTexts().get(bits) == text
