@@ -11,7 +11,13 @@ from fanweave.golden.dops.calibration.samples import Sample
 from fanweave.golden.dops.calibration.shapes import GEMM
 from fanweave.golden.errors import InputError
 
-__all__ = ["GEMM_PARAMETERS", "ROWWISE_PARAMETERS", "OperatorFit", "fit_operators"]
+__all__ = [
+    "GEMM_PARAMETERS",
+    "ROWWISE_PARAMETERS",
+    "WIDE_PARAMETERS",
+    "OperatorFit",
+    "fit_operators",
+]
 
 #: Tiles of a result that a matrix product may be cut into, rows by columns.
 _TILES = ((64, 64), (64, 128), (128, 64), (128, 128), (128, 256), (256, 128))
@@ -33,10 +39,14 @@ ROWWISE_PARAMETERS = (
     "cached_elements",
     "sharpness",
 )
+#: Further ones, if rows of several widths were measured.
+WIDE_PARAMETERS = ("wide_loss", "wide_elements")
 #: Processors of a device that work on tiles at the same time, if not known.
 _PROCESSORS = 128
 _BYTES = 2
 _LEAST_SAMPLES = 8
+#: Widths of rows that tell what width does.
+_LEAST_WIDTHS = 4
 
 Predict = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
@@ -83,7 +93,8 @@ class OperatorFit:
                 math.exp(loss),
             )
             return dict(zip(GEMM_PARAMETERS, physical, strict=True))
-        return dict(zip(ROWWISE_PARAMETERS, map(math.exp, self.values), strict=True))
+        names = (*ROWWISE_PARAMETERS, *WIDE_PARAMETERS)[: len(self.values)]
+        return dict(zip(names, map(math.exp, self.values), strict=True))
 
 
 def _share(value: float) -> float:
@@ -118,11 +129,17 @@ def _gemm(processors: int) -> Predict:
 
 
 def _rowwise(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """A start, and elements at a rate that falls once they no longer fit into the cache."""
-    start, rate, cached_rate, cached, sharpness = np.exp(values)
+    """A start, and elements at a rate that falls once they no longer fit into the cache.
+
+    If widths differ, rows that are too wide to stay near a processor cost more.
+    """
+    start, rate, cached_rate, cached, sharpness = np.exp(values[:5])
     elements = sizes[:, 0] * sizes[:, 1]
     outside = 1 / (1 + (cached / elements) ** min(sharpness, 50.0))
     body = elements * (outside / rate + (1 - outside) / cached_rate)
+    if len(values) > len(ROWWISE_PARAMETERS):
+        loss, wide = np.exp(values[5:])
+        body = body * (1 + loss / (1 + (wide / sizes[:, 1]) ** 2))
     return np.hypot(start, body)
 
 
@@ -135,7 +152,10 @@ def _first_guess(samples: Sequence[Sample], kind: str) -> list[float]:
         traffic = (_BYTES * (m * k + k * n + m * n) / seconds).max()
         return [*np.log([start, 1.2 * rate, traffic, 64.0]), math.log(2.0), 0.0, math.log(0.1)]
     rate = (m * n / seconds).max()
-    return list(np.log([start, 0.5 * rate, rate, np.median(m * n), 4.0]))
+    guess = [start, 0.5 * rate, rate, np.median(m * n), 4.0]
+    if len(np.unique(n)) >= _LEAST_WIDTHS:
+        guess += [0.3, 8192.0]
+    return list(np.log(guess))
 
 
 def fit_operators(samples: Sequence[Sample], *, processors: int = _PROCESSORS) -> OperatorFit:

@@ -28,6 +28,8 @@ def report(name, processors):
         ("a100_llama3_8b_tp1_median_ms", 108),
         ("llmcompass_matmul_A100", 108),
         ("llmcompass_gelu_A100", 108),
+        ("llmcompass_softmax_A100", 108),
+        ("llmcompass_layernorm_A100", 108),
     ],
 )
 def test_shipped_measurements_reach_the_aims(name, processors):

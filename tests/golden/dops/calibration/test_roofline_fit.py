@@ -1,7 +1,11 @@
 import numpy as np
 import pytest
 
-from fanweave.golden.dops.calibration.roofline_fit import OperatorFit, fit_operators
+from fanweave.golden.dops.calibration.roofline_fit import (
+    ROWWISE_PARAMETERS,
+    OperatorFit,
+    fit_operators,
+)
 from fanweave.golden.dops.calibration.samples import Sample, relative_errors
 from fanweave.golden.errors import InputError
 
@@ -52,6 +56,20 @@ def test_row_wise_operators_leave_the_cache():
     fit = fit_operators(made)
     assert fit.parameters["elements_per_s"] == pytest.approx(2e11, rel=0.05)
     assert fit.parameters["cached_elements"] == pytest.approx(1e7, rel=0.2)
+
+
+def test_wide_rows_cost_more_if_widths_differ():
+    values = tuple(np.log([3e-6, 2e11, 8e11, 1e7, 4.0, 0.8, 8192.0]))
+    sizes = [(4096, 32 * 2**power, 0) for power in range(11)]
+    sizes += [(32 * 2**power, 4096, 0) for power in range(11)]
+    made = samples("rowwise", values, sizes)
+    fit = fit_operators(made)
+    assert fit.parameters["wide_elements"] == pytest.approx(8192, rel=0.2)
+    narrow, wide = fit.seconds([(32768, 4096, 0), (4096, 32768, 0)])
+    assert wide / narrow == pytest.approx((1 + 0.8 * 16 / 17) / (1 + 0.8 / 5), rel=0.05)
+    same = fit_operators([each for each in made if each.n == 4096])
+    assert len(same.values) == len(ROWWISE_PARAMETERS)
+    assert "wide_loss" not in same.parameters
 
 
 def test_too_few_measurements_or_two_kinds():
