@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from fanweave.golden.errors import InputError
+from fanweave.golden.isa.formats import ElementFormat
 from fanweave.golden.riscv.config import CoreConfig
 from fanweave.golden.ventaglio.config import VentaglioConfig
 
@@ -113,4 +114,13 @@ PRESETS: Mapping[str, VectorConfig] = {
     "default": VectorConfig(),
     "small": VectorConfig(vlen=128, lanes=1, slots=4),
     "ventaglio": VectorConfig(ventaglio=VentaglioConfig(max_outputs=1)),
+    "ventaglio-fp32": VectorConfig(
+        ventaglio=VentaglioConfig(formats=(ElementFormat.FP32,), banks=32, max_outputs=1)
+    ),
+    "small-ventaglio": VectorConfig(
+        vlen=128,
+        lanes=1,
+        slots=4,
+        ventaglio=VentaglioConfig(beat_bits=64, accumulators=128, max_outputs=1, mask_columns=32),
+    ),
 }

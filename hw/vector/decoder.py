@@ -13,6 +13,7 @@ from fanweave.hw.vector.integer_operations import integer_operation
 from fanweave.hw.vector.memory_operations import memory_operation
 from fanweave.hw.vector.permute_operations import permute_operation
 from fanweave.hw.vector.plans import VectorUnitName
+from fanweave.hw.vector.ventaglio_operations import is_packed, ventaglio_operation
 
 __all__ = ["Extent", "Scalar", "VectorControls", "VectorDecoder", "unit_of"]
 
@@ -43,7 +44,8 @@ class VectorControls(data.Struct):
     vs1 have 16 bits. ``bits``: the destination is a mask. ``accumulates``: it is read as well.
     ``maskable``: the instruction's bit vm is one; ``carries``: v0 is an operand. ``floating``:
     ``frm`` counts, and flags may be set; with ``rounds`` it must be a mode that exists.
-    ``from_zero``: ``vstart`` must be zero.
+    ``from_zero``: ``vstart`` must be zero. ``names_vd``, ``names_vs2``, ``names_vs1``: it has
+    these fields. ``ventaglio``: it is legal only where there is a Ventaglio unit.
     """
 
     known: unsigned(1)
@@ -63,6 +65,10 @@ class VectorControls(data.Struct):
     floating: unsigned(1)
     rounds: unsigned(1)
     from_zero: unsigned(1)
+    names_vd: unsigned(1)
+    names_vs2: unsigned(1)
+    names_vs1: unsigned(1)
+    ventaglio: unsigned(1)
 
 
 _LANES = {VectorUnitName.INTEGER: integer_operation, VectorUnitName.FLOAT: float_operation}
@@ -70,6 +76,7 @@ _OWNERS: dict[VectorUnitName, Callable[[InstructionKind], int | None]] = {
     **_LANES,
     VectorUnitName.MEMORY: memory_operation,
     VectorUnitName.PERMUTE: permute_operation,
+    VectorUnitName.VENTAGLIO: ventaglio_operation,
 }
 _EXTENTS = {None: Extent.NONE, Width.WHOLE: Extent.WHOLE}
 _EXTENTS |= dict.fromkeys((Width.MASK, Width.SCALAR, Width.SCALAR_DOUBLE), Extent.ONE)
@@ -131,6 +138,8 @@ def _values(row: InstructionKind, unit: VectorUnitName) -> dict[str, int]:
         "unit": unit.value,
         "maskable": int("vm" in row.fields),
         "carries": int("v0" in row.syntax.split(", ")),
+        **{f"names_{name}": int(name in row.fields) for name in ("vd", "vs2", "vs1")},
+        "ventaglio": int(unit is VectorUnitName.VENTAGLIO or is_packed(row)),
     }
     if unit in _LANES:
         operation = _LANES[unit](row)

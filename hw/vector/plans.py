@@ -10,13 +10,14 @@ from fanweave.hw.vector.payloads import address_bits
 __all__ = ["VectorUnitName", "beat_tag", "slot_bits", "slot_ranges", "vector_plan", "word_range"]
 
 
-class VectorUnitName(enum.Enum, shape=unsigned(2)):
+class VectorUnitName(enum.Enum, shape=unsigned(3)):
     """Who executes an instruction."""
 
     INTEGER = 0
     FLOAT = 1
     MEMORY = 2
     PERMUTE = 3
+    VENTAGLIO = 4  # if there is one
 
 
 def slot_bits(config: VectorConfig) -> int:

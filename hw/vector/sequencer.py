@@ -24,8 +24,10 @@ from fanweave.hw.vector.plans import (
     vector_plan,
 )
 from fanweave.hw.vector.register_file import RegisterFile
-from fanweave.hw.vector.slots import LANES, UNITS, SlotTable
+from fanweave.hw.vector.slots import LANES, LOADS, PRODUCTS, UNITS, SlotTable
+from fanweave.hw.vector.ventaglio_payloads import product_plan
 from fanweave.hw.vector.write_back import WriteBack
+from fanweave.hw.ventaglio.payloads import Marker
 
 __all__ = ["Sequencer", "dispatch"]
 
@@ -36,15 +38,23 @@ _UNIT_WRITES = ("memory_write", "permute_write")
 
 
 def dispatch(config: VectorConfig) -> data.StructLayout:
-    """An instruction for the sequencer; its slot is not known yet."""
-    return data.StructLayout({"plan": vector_plan(config), "ranges": slot_ranges(config)})
+    """An instruction for the sequencer; its slot is not known yet.
+
+    With Ventaglio, ``product`` counts for its instructions, and for a load or store that has to
+    take its turn there.
+    """
+    members: dict[str, data.Layout] = {"plan": vector_plan(config), "ranges": slot_ranges(config)}
+    if config.ventaglio is not None:
+        members["product"] = product_plan(config)
+    return data.StructLayout(members)
 
 
 class Sequencer(wiring.Component):
     """Gives each instruction a slot, and each unit its instructions in their order.
 
     Lanes get beats as soon as their words are written by the instructions before, word by word:
-    that is chaining. Units of register groups get an instruction when none of its words waits.
+    that is chaining; Ventaglio reads, and loads write, likewise. Other units of register groups
+    get an instruction when none of its words waits.
 
     Parameters
     ----------
@@ -63,7 +73,13 @@ class Sequencer(wiring.Component):
     ascending : In(1); progress, writer : In
         See `MemoryUnit`.
     memory_data, memory_index, permute_vs2, permute_vs1, permute_vd : read ports
-    memory_write, permute_write : write ports
+    memory_write, permute_write : write ports; memory_write_slot : In
+    products : stream out of `product_plan`
+    weights, indices : read ports; weights_blocked, indices_blocked : Out(1)
+    reading : In; fetched : In(1)
+        See `VentaglioUnit`; these five only if there is one.
+    products_wait : Out(1)
+        It has not got all of its instructions yet.
     mask : Out(vlen)
     flags : Out(5); saturated : Out(1)
         What the lanes raise.
@@ -89,6 +105,8 @@ class Sequencer(wiring.Component):
                 "writer": In(slot_bits(config)),
                 **{name: In(read_port(config)) for name in _UNIT_READS},
                 **{name: In(write_port(config)) for name in _UNIT_WRITES},
+                "memory_write_slot": In(slot_bits(config)),
+                **self._product_members(),
                 "mask": Out(config.vlen),
                 "flags": Out(5),
                 "saturated": Out(1),
@@ -98,13 +116,28 @@ class Sequencer(wiring.Component):
             }
         )
 
+    def _product_members(self) -> dict[str, wiring.Member]:
+        config = self.config
+        if config.ventaglio is None:
+            return {}
+        return {
+            "products": Out(stream.Signature(product_plan(config))),
+            "weights": In(read_port(config)),
+            "indices": In(read_port(config)),
+            "weights_blocked": Out(1),
+            "indices_blocked": Out(1),
+            "reading": In(slot_bits(config)),
+            "fetched": In(1),
+            "products_wait": Out(1),
+        }
+
     def elaborate(self, platform: object) -> Module:
         m = Module()
         config = self.config
         m.submodules.table = self._table = table = SlotTable(config=config)
         m.submodules.registers = self._registers = RegisterFile(
             config=config,
-            readers=3 * LANES + len(_UNIT_READS),
+            readers=3 * LANES + len(_UNIT_READS) + 2 * (config.ventaglio is not None),
             writers=LANES + len(_UNIT_WRITES),
         )
         plans = self._dispatch(m)
@@ -117,6 +150,8 @@ class Sequencer(wiring.Component):
         for number, out in enumerate((self.memory, self.permute)):
             self._transfer(m, number, plans[LANES + number], out)
         self._ports(m)
+        if config.ventaglio is not None:
+            self._products(m)
         m.d.comb += [
             self.mask.eq(self._registers.mask),
             self.flags.eq(backs[0].flags | backs[1].flags),
@@ -149,6 +184,8 @@ class Sequencer(wiring.Component):
         ]
         plans = []
         for unit in VectorUnitName:
+            if unit is VectorUnitName.VENTAGLIO:
+                continue
             name = unit.name.lower()
             queue = Queue(shape=unsigned(slot_bits(config)), depth=config.slots)
             m.submodules[f"{name}_queue"] = queue
@@ -229,14 +266,56 @@ class Sequencer(wiring.Component):
             done.slot.eq(self.finished_slot[number]),
         ]
 
+    def _products(self, m: Module) -> None:
+        """Ventaglio's queue, which loads and stores of accumulators are in as well."""
+        config, table, given = self.config, self._table, self.dispatches.payload
+        shape = product_plan(config)
+        m.submodules.products = queue = Queue(shape=shape, depth=config.slots)
+        to_ventaglio = given.plan.unit == VectorUnitName.VENTAGLIO
+        m.d.comb += [
+            queue.i.valid.eq(
+                self.dispatches.valid
+                & self.dispatches.ready
+                & (to_ventaglio | (given.product.marker == Marker.DRAIN))
+            ),
+            queue.i.payload.eq(given.product),
+            queue.i.payload.slot.eq(table.following),
+            self.products_wait.eq(queue.o.valid),
+        ]
+        wiring.connect(m, queue.o, wiring.flipped(self.products))
+        for place, (name, moved) in enumerate(
+            (("weights", table.read_vs2[PRODUCTS]), ("indices", table.read_vs1[PRODUCTS]))
+        ):
+            port, check = getattr(self, name), table.reads[3 * LANES + place]
+            wiring.connect(
+                m, wiring.flipped(port), self._registers.reads[3 * LANES + len(_UNIT_READS) + place]
+            )
+            m.d.comb += [
+                check.slot.eq(self.reading),
+                check.address.eq(port.address),
+                getattr(self, f"{name}_blocked").eq(check.blocked),
+                moved.enable.eq(port.valid & port.ready),
+                moved.slot.eq(self.reading),
+                moved.address.eq(port.address + 1),
+            ]
+        for over in (table.fetched[PRODUCTS], table.done[UNITS]):
+            m.d.comb += [over.enable.eq(self.fetched), over.slot.eq(self.reading)]
+
     def _ports(self, m: Module) -> None:
         """Those of the units, and how far loads are."""
         registers, written = self._registers, self._table.written[LANES]
         for place, name in enumerate(_UNIT_READS):
             wiring.connect(m, wiring.flipped(getattr(self, name)), registers.reads[6 + place])
-        for place, name in enumerate(_UNIT_WRITES):
-            wiring.connect(m, wiring.flipped(getattr(self, name)), registers.writes[2 + place])
+        wiring.connect(m, wiring.flipped(self.permute_write), registers.writes[LANES + 1])
+        write, port, check = self.memory_write, registers.writes[LANES], self._table.writes[LOADS]
         m.d.comb += [
+            check.slot.eq(self.memory_write_slot),
+            check.address.eq(write.address),
+            port.valid.eq(write.valid & ~check.blocked),
+            port.address.eq(write.address),
+            port.value.eq(write.value),
+            port.enable.eq(write.enable),
+            write.ready.eq(port.ready & ~check.blocked),
             written.enable.eq(self.ascending),
             written.slot.eq(self.writer),
             written.address.eq(self.progress),

@@ -14,8 +14,10 @@ from fanweave.hw.vector.plans import slot_bits, slot_ranges
 
 __all__ = ["LANES", "UNITS", "SlotTable"]
 
-#: Units that work beat by beat; and all units.
+#: Units that work beat by beat; and those that every vector unit has.
 LANES, UNITS = 2, 4
+#: The port of loads behind those of the lanes, and Ventaglio's, where it reads and is done.
+LOADS, PRODUCTS = 2, 2
 
 
 class SlotTable(wiring.Component):
@@ -34,20 +36,22 @@ class SlotTable(wiring.Component):
     begins : stream in of `slot_ranges`; following : Out
         A new instruction, and the slot that it gets.
     reads : array of {slot, address : In; blocked : Out}
-        Whether an instruction in the lanes may not read a word yet: an older one writes it.
+        Whether an instruction in the lanes, or in Ventaglio, may not read a word yet: an older
+        one writes it.
     writes : array of the same
-        Whether it may not write a word yet: an older one reads or writes it.
+        Whether an instruction in the lanes, or a load, may not write a word yet: an older one
+        reads or writes it.
     masks : array of {slot : In; blocked : Out}
         Whether it may not use v0 yet.
     transfers : array of {slot : In; blocked : Out}
         Whether an instruction of other units, which reads and writes in any order, has to wait
-        for any of its words.
+        for any of its words; a load or store, for what it reads.
     asked : In of `slot_ranges`; asked_blocked : Out(1)
         Whether an instruction that has no slot yet may not read vs2, or its mask, yet.
     read_vs2, read_vs1 : array of {enable, slot, address : In}
-        The lanes have read a word, and so all below it.
+        The lanes, or Ventaglio, have read a word, and so all below it.
     fetched : array of {enable, slot : In}
-        The lanes have read everything.
+        They have read everything.
     written : array of {enable, slot, address : In}
         All words below the address are written: by the lanes, and by loads.
     done : array of {enable, slot : In}
@@ -63,21 +67,22 @@ class SlotTable(wiring.Component):
         whole = Signature({"slot": In(slot), "blocked": Out(1)})
         at = Signature({"enable": In(1), "slot": In(slot), "address": In(address + 1)})
         over = Signature({"enable": In(1), "slot": In(slot)})
+        products = int(config.ventaglio is not None)
         super().__init__(
             {
                 "begins": In(stream.Signature(slot_ranges(config))),
                 "following": Out(slot),
-                "reads": Out(word).array(3 * LANES),
-                "writes": Out(word).array(LANES),
+                "reads": Out(word).array(3 * LANES + 2 * products),
+                "writes": Out(word).array(LANES + 1),
                 "masks": Out(whole).array(LANES),
                 "transfers": Out(whole).array(UNITS - LANES),
                 "asked": In(slot_ranges(config)),
                 "asked_blocked": Out(1),
-                "read_vs2": Out(at).array(LANES),
-                "read_vs1": Out(at).array(LANES),
-                "fetched": Out(over).array(LANES),
+                "read_vs2": Out(at).array(LANES + products),
+                "read_vs1": Out(at).array(LANES + products),
+                "fetched": Out(over).array(LANES + products),
                 "written": Out(at).array(LANES + 1),
-                "done": Out(over).array(UNITS),
+                "done": Out(over).array(UNITS + products),
                 "live": Out(config.slots),
                 "floats": Out(1),
                 "saturates": Out(1),
@@ -171,8 +176,8 @@ class SlotTable(wiring.Component):
         for mask in self.masks:
             waits = [self._writes_mask(n) for n in slots]
             m.d.comb += mask.blocked.eq((self._select(mask.slot) & Cat(waits)).any())
-        for transfer in self.transfers:
-            self._check_transfer(m, transfer)
+        for number, transfer in enumerate(self.transfers):
+            self._check_transfer(m, transfer, waits_to_write=number + LANES != LOADS)
         asked = self.asked
         m.d.comb += self.asked_blocked.eq(
             self._any(
@@ -180,8 +185,10 @@ class SlotTable(wiring.Component):
             )
         )
 
-    def _check_transfer(self, m: Module, transfer: wiring.PureInterface) -> None:
-        """All of an instruction's words at once."""
+    def _check_transfer(
+        self, m: Module, transfer: wiring.PureInterface, *, waits_to_write: bool
+    ) -> None:
+        """All of an instruction's words at once; what it writes, unless each is asked for."""
         own = Signal.like(self._ranges[0], name=f"own_{transfer.slot.name}")
         m.d.comb += own.eq(
             or_tree(
@@ -193,13 +200,13 @@ class SlotTable(wiring.Component):
         )
         waits = []
         for number, ranges in enumerate(self._ranges):
-            after_write = _meet(ranges.vd, own.vd) | _meet(ranges.vd, own.vs2)
-            after_write = after_write | _meet(ranges.vd, own.vs1)
+            after_write = _meet(ranges.vd, own.vs1) | _meet(ranges.vd, own.vs2)
             after_write = after_write | (own.mask & self._writes_mask(number))
             writes_mask = (own.vd.first < self.config.words) & (own.vd.first != own.vd.end)
             after_read = _meet(ranges.vs2, own.vd) | _meet(ranges.vs1, own.vd)
             after_read = after_read | (ranges.mask & writes_mask)
-            waits.append(after_write | (after_read & self._reading[number]))
+            before_write = _meet(ranges.vd, own.vd) | (after_read & self._reading[number])
+            waits.append((after_write | before_write) if waits_to_write else after_write)
         m.d.comb += transfer.blocked.eq((self._select(transfer.slot) & Cat(waits)).any())
 
 

@@ -14,6 +14,8 @@ from fanweave.hw.vector.memory_payloads import VectorRequest
 from fanweave.hw.vector.memory_unit import MemoryUnit
 from fanweave.hw.vector.permute_unit import PermuteUnit
 from fanweave.hw.vector.sequencer import Sequencer
+from fanweave.hw.vector.ventaglio_switch import BankSwitch
+from fanweave.hw.vector.ventaglio_unit import VentaglioUnit
 
 __all__ = ["VectorUnit"]
 
@@ -72,9 +74,7 @@ class VectorUnit(wiring.Component):
             (floating.o, sequencer.results[1]),
             (sequencer.memory, memory.instructions),
             (sequencer.permute, permute.instructions),
-            (memory.data, sequencer.memory_data),
             (memory.index, sequencer.memory_index),
-            (memory.write, sequencer.memory_write),
             (permute.vs2, sequencer.permute_vs2),
             (permute.vs1, sequencer.permute_vs1),
             (permute.vd, sequencer.permute_vd),
@@ -92,6 +92,12 @@ class VectorUnit(wiring.Component):
             sequencer.finished_slot[0].eq(memory.slot),
             sequencer.finished_slot[1].eq(permute.slot),
         ]
+        m.d.comb += sequencer.memory_write_slot.eq(memory.write_slot)
+        if config.ventaglio is None:
+            wiring.connect(m, memory.data, sequencer.memory_data)
+            wiring.connect(m, memory.write, sequencer.memory_write)
+        else:
+            self._add_ventaglio(m, front, sequencer, memory)
         m.d.comb += [
             sequencer.asked.eq(front.asked),
             front.asked_blocked.eq(sequencer.asked_blocked),
@@ -110,3 +116,37 @@ class VectorUnit(wiring.Component):
             self.vector_flags.eq(sequencer.flags | Mux(permute.finished, permute.flags, 0)),
         ]
         return m
+
+    def _add_ventaglio(
+        self, m: Module, front: Front, sequencer: Sequencer, memory: MemoryUnit
+    ) -> None:
+        """Products, and the memory unit's way to their accumulators."""
+        m.submodules.ventaglio = unit = VentaglioUnit(config=self.config)
+        m.submodules.switch = switch = BankSwitch(config=self.config)
+        for source, sink in (
+            (sequencer.products, unit.plans),
+            (unit.weights, sequencer.weights),
+            (unit.indices, sequencer.indices),
+            (memory.data, switch.data),
+            (memory.write, switch.write),
+            (switch.register_data, sequencer.memory_data),
+            (switch.register_write, sequencer.memory_write),
+            (switch.bank_data, unit.read),
+            (switch.bank_write, unit.write),
+        ):
+            wiring.connect(m, source, sink)
+        m.d.comb += [
+            unit.weights_blocked.eq(sequencer.weights_blocked),
+            unit.indices_blocked.eq(sequencer.indices_blocked),
+            sequencer.reading.eq(unit.slot),
+            sequencer.fetched.eq(unit.fetched),
+            switch.reads_bank.eq(memory.data_bank),
+            switch.writes_bank.eq(memory.write_bank),
+            unit.read_slot.eq(memory.data_slot),
+            unit.write_slot.eq(memory.write_slot),
+            unit.finished.eq(memory.finished),
+            unit.finished_slot.eq(memory.slot),
+            front.quiet.eq(~sequencer.products_wait & ~unit.busy),
+            front.fault.eq(unit.fault),
+            front.element.eq(unit.element),
+        ]

@@ -305,3 +305,37 @@ def test_random_orders(config, seed, pause, sequences):
         assert len(set(faults)) > 5
 
     simulate(bench, testbench)
+
+
+@pytest.mark.parametrize(
+    ("element", "elements", "rows"),
+    [
+        (ElementFormat.FP32, 16, 2),
+        (ElementFormat.FP32, 4, 1),
+        (ElementFormat.FP16, 16, 2),
+        (ElementFormat.E4M3, 16, 1),
+    ],
+)
+def test_no_gap_between_dependent_products(element, elements, rows):
+    """Two words of weights, or more, keep the lanes busy, though each adds to the one before."""
+    bench = Bench(SMALL, 5, 0)
+    bench.new_registers()
+    csrs, count = bench.golden.hart.csrs, 24
+    csrs.write("vtlreg", MAPPED)
+    values = {"element": int(element), "index_mode": int(IndexMode.N_OF_M), "n": 2, "m": 4}
+    csrs.write("vtlfmt", FORMAT.pack(**values, skip_zeros=0, extended=1))
+    bench.golden.shape(element.bits, 32, elements, 0)
+    bench.registers.bytes[SMALL.vlen // 8 :][: SMALL.vlen // 8] = 0x44  # no conflicts in a word
+    bench.golden.hart.f[1] = 0xFFFF3C00
+    row = INSTRUCTION_BY_NAME["vfxmacc.vrf"]
+    plans = []
+    for number in range(count):
+        fields = {"vd": (16, 20)[number % rows], "vs2": 8, "vs1": 1, "fs1": 1}
+        plans.append(bench.plan(Step(bench.golden.hart, row, fields), fields, number % SMALL.slots))
+
+    async def testbench(ctx):
+        await bench.play(ctx, plans, [])
+
+    simulate(bench, testbench)
+    words = -(-elements * element.bits // SMALL.word_bits) * count
+    assert words <= bench.cycles <= words + 8
