@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fanweave.golden.errors import FaultError
 from fanweave.sim.report.files import STANDARD, check_output
 
 if TYPE_CHECKING:
+    from fanweave.golden.dops.calibration.profile import DeviceProfile
     from fanweave.golden.timing.requests import RequestTrace
     from fanweave.golden.timing.serving import ServerOptions
     from fanweave.golden.timing.slo import Slo
@@ -22,6 +24,7 @@ _EXAMPLE = """Examples:
   fanweave serve --requests azure-conversation --first 2000 --ttft 0.5 --tpot 0.05
   fanweave serve --requests measured-server --compare
   fanweave serve --requests trace.csv --prefill-replicas 1 --decode-replicas 2
+  fanweave serve --requests trace.csv --kv-bits 8 --against before.json
 """
 
 
@@ -86,6 +89,11 @@ _EXAMPLE = """Examples:
     default=True,
     help="With --compare: infer which prompts the measured server found in its cache.",
 )
+@click.option(
+    "--against",
+    metavar="FILE",
+    help="What another run of the same requests wrote with --json: print the differences.",
+)
 @click.option("--json", "json_file", metavar="FILE", help="Write the metrics there.")
 @click.option("--csv", "csv_file", metavar="FILE", help="Write the times of every request there.")
 def serve(requests: str, json_file: str | None, csv_file: str | None, **given: Any) -> None:
@@ -95,21 +103,24 @@ def serve(requests: str, json_file: str | None, csv_file: str | None, **given: A
     outside the measured sizes are warned of and widen the interval of every time.
     """
     from fanweave.golden.dops.calibration.profile import load_profile
-    from fanweave.golden.timing.measured_server import MEASURED_SERVER, with_cache_hits
+    from fanweave.golden.timing.measured_server import MEASURED_SERVER
     from fanweave.golden.timing.metrics import measure
     from fanweave.golden.timing.request_files import read_requests
     from fanweave.golden.timing.serving import serve as run_server
     from fanweave.golden.timing.slo import attainment, highest_rate
     from fanweave.sim.report.files import write_json, write_text
+    from fanweave.sim.serving.difference import differences, print_differences, read_document
     from fanweave.sim.serving.report import print_metrics, requests_csv, serving_document
 
     check_output(json_file)
     check_output(csv_file)
-    trace = _trace(read_requests(requests), given)
+    other = None if given["against"] is None else read_document(given["against"])
     profile = load_profile(given["profile_name"])
-    options = MEASURED_SERVER if given["compare"] else _options(given)
+    trace = read_requests(requests)
     if given["compare"] and given["cache_hits"]:
-        trace = with_cache_hits(trace, profile)
+        trace = _with_cache_hits(trace, profile)
+    trace = _trace(trace, given)
+    options = MEASURED_SERVER if given["compare"] else _options(given)
     slo = _slo(given)
     run = run_server(trace, profile, options)
     metrics = measure(run)
@@ -132,6 +143,8 @@ def serve(requests: str, json_file: str | None, csv_file: str | None, **given: A
         click.echo(f"highest rate within the limits: {rate:.4g} requests/s", file=stream)
     if given["compare"]:
         _compare(run, document, stream)
+    if other is not None:
+        print_differences(differences(other, document), stream=stream)
     if json_file is not None:
         write_json(json_file, document)
     if csv_file is not None:
@@ -144,6 +157,17 @@ def _trace(trace: "RequestTrace", given: dict[str, Any]) -> "RequestTrace":
     if given["rate"] is not None:
         trace = trace.at_rate(given["rate"])
     return trace
+
+
+def _with_cache_hits(trace: "RequestTrace", profile: "DeviceProfile") -> "RequestTrace":
+    """Infer cache hits from the whole trace, because every request is a part of its steps."""
+    from fanweave.golden.timing.measured_server import with_cache_hits
+
+    try:
+        return with_cache_hits(trace, profile)
+    except FaultError as error:
+        click.echo(f"warning: what the server found in its cache is not known: {error}", err=True)
+        return trace
 
 
 def _options(given: dict[str, Any]) -> "ServerOptions":

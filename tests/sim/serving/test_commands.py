@@ -1,6 +1,7 @@
 import csv
 import io
 import json
+import re
 
 import pytest
 from click.testing import CliRunner
@@ -105,3 +106,53 @@ def test_a_rate_cannot_be_found_without_limits():
     result = run("serve", "--requests", "azure-conversation", "--first", 5, "--find-rate")
     assert result.exit_code == 2
     assert "needs a limit" in result.output
+
+
+def test_serve_beside_measured_times_with_and_without_cache_hits(tmp_path):
+    known = run("serve", "--requests", "measured-server", "--first", 70, "--compare")
+    assert re.search(r"^[1-4] requests found a part of their prompts", known.output, re.MULTILINE)
+    blind = run(
+        "serve", "--requests", "measured-server", "--first", 70, "--compare", "--no-cache-hits"
+    )
+    assert "found a part" not in blind.output
+    # A trace of which no steps can be counted: two equal requests with other numbers of tokens.
+    twins = tmp_path / "twins.jsonl"
+    times = {"queued_ts": 1.0, "scheduled_ts": 1.1, "first_token_ts": 1.2, "last_token_ts": 2.0}
+    rows = [{"request_id": str(n), "input_toks": 50, "output_toks": n, **times} for n in (20, 30)]
+    twins.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    result = run("serve", "--requests", twins, "--compare")
+    assert result.exit_code == 0
+    assert "what the server found in its cache is not known: " in result.stderr
+
+
+def test_serve_against_another_run(tmp_path):
+    trace, before = tmp_path / "trace.csv", tmp_path / "before.json"
+    trace.write_text("arrival_s,input_tokens,output_tokens\n0,100,50\n0.001,200,40\n")
+    assert run("serve", "--requests", trace, "--json", before).exit_code == 0
+    same = run("serve", "--requests", trace, "--against", before)
+    assert "against the other run" in same.output
+    assert "%" not in same.output.split("against the other run")[1]
+    slow = run("serve", "--requests", trace, "--intake-us", 1000, "--against", before)
+    (line,) = [each for each in slow.output.splitlines() if each.strip().startswith("ttft p50")]
+    kept = json.loads(before.read_text())["latencies_s"]["ttft"]["p50"]
+    name, number, was, now, difference, relative = line.split()
+    assert (name, number) == ("ttft", "p50")
+    assert float(was) == pytest.approx(kept, rel=1e-3)
+    assert float(now) - float(was) == pytest.approx(float(difference), abs=1e-4)
+    assert float(difference) > 0.0004
+    assert relative.startswith("+")
+
+
+def test_serve_against_what_cannot_be_compared(tmp_path):
+    trace, other = tmp_path / "trace.csv", tmp_path / "other.json"
+    trace.write_text("arrival_s,input_tokens,output_tokens\n0,100,5\n")
+    for text, words in (
+        ("{", "is no JSON"),
+        ("{}", "has no 'latencies_s'; give a file that 'fanweave serve --json' wrote"),
+        ('{"latencies_s": {}, "trace": "x"}', "differ in trace: 'x' and"),
+    ):
+        other.write_text(text)
+        with pytest.raises(InputError, match=words):
+            run("serve", "--requests", trace, "--against", other)
+    with pytest.raises(InputError, match="no cannot be read"):
+        run("serve", "--requests", trace, "--against", tmp_path / "no")
