@@ -20,6 +20,7 @@ SOAKS = {
     "ebpf-loader": "fanweave.sw.ebpf.object.fuzz:play",
     "ebpf-maps": "fanweave.sim.benches.ebpf.map_lockstep:play",
     "switch": "fanweave.sim.benches.cxl.soak:play",
+    "vector-ventaglio": "fanweave.sim.benches.vector.ventaglio_soak:play",
     "ventaglio": "fanweave.sim.benches.ventaglio.soak:play",
 }
 
