@@ -104,8 +104,11 @@ def _common() -> Iterator[Register]:
         "policy",
         0x00,
         "rw",
-        "How long messages wait for verdicts.",
-        (Field("wait", 0, 5, f"Cycles; more than {MAX_VERDICT_CYCLES} count as so many."),),
+        "How long messages wait for verdicts, and whether pages move.",
+        (
+            Field("wait", 0, 5, f"Cycles; more than {MAX_VERDICT_CYCLES} count as so many."),
+            Field("still", 8, 1, "Pages stay where they are: promotions are only counted."),
+        ),
     )
     yield Register(
         "timeout",

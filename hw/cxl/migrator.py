@@ -46,7 +46,8 @@ class Migrator(wiring.Component):
 
     Members
     -------
-    promotions : stream in of `Promotion`
+    promotions : stream in of `Promotion`; still : In(1)
+        While ``still``, they are taken and forgotten.
     ranges, bindings : In
         Of each host.
     forget : In
@@ -89,6 +90,7 @@ class Migrator(wiring.Component):
         super().__init__(
             {
                 "promotions": In(stream.Signature(Promotion)),
+                "still": In(1),
                 "ranges": In(data.ArrayLayout(ranges, hosts)),
                 "bindings": In(data.ArrayLayout(bindings, hosts)),
                 "forget": In(data.ArrayLayout(config.moves, hosts)),
@@ -173,7 +175,7 @@ class Migrator(wiring.Component):
         stale = ~own.bound | (own != self.target)
         with m.State("IDLE"):
             m.d.comb += self.promotions.ready.eq(1)
-            with m.If(self.promotions.valid):
+            with m.If(self.promotions.valid & ~self.still):
                 m.d.sync += self._asked.eq(self.promotions.payload)
                 m.next = "FIND"
         with m.State("FIND"):

@@ -58,7 +58,7 @@ class SwitchRegisters(wiring.Component):
         Combinational.
     ranges, bindings, rules : Out
         Tables; the first two of each host.
-    wait, timeout, delay_limit, link_down, revive, rates, limits : Out
+    wait, still, timeout, delay_limit, link_down, revive, rates, limits : Out
     link_dead : In
         A bit a port.
     outstanding : In
@@ -91,6 +91,7 @@ class SwitchRegisters(wiring.Component):
                 ),
                 "rules": Out(data.ArrayLayout(Rule, config.rules)),
                 "wait": Out(5),
+                "still": Out(1),
                 "timeout": Out(24),
                 "delay_limit": Out(16),
                 "link_down": Out(config.ports),
@@ -202,6 +203,7 @@ class SwitchRegisters(wiring.Component):
             self._pages(m, rule, name)
         m.d.comb += [
             self.wait.eq(stored["policy", "wait"]),
+            self.still.eq(stored["policy", "still"]),
             self.timeout.eq(stored["timeout", "cycles"]),
             self.delay_limit.eq(stored["delay_limit", "cycles"]),
             self.link_down.eq(stored["link_down", "ports"]),

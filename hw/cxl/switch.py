@@ -166,6 +166,7 @@ class Switch(wiring.Component):
             migrator.ranges.eq(r.ranges),
             migrator.bindings.eq(r.bindings),
             migrator.forget.eq(r.forget),
+            migrator.still.eq(r.still),
             r.pages.eq(migrator.pages),
             r.watch.eq(migrator.watch),
             r.moving_to.eq(migrator.target),

@@ -19,6 +19,7 @@ SOAKS = {
     "ebpf-linux": "fanweave.sim.benches.ebpf.linux:play",
     "ebpf-loader": "fanweave.sw.ebpf.object.fuzz:play",
     "ebpf-maps": "fanweave.sim.benches.ebpf.map_lockstep:play",
+    "island": "fanweave.sim.benches.cxl.island_soak:play",
     "switch": "fanweave.sim.benches.cxl.soak:play",
     "vector-ventaglio": "fanweave.sim.benches.vector.ventaglio_soak:play",
     "ventaglio": "fanweave.sim.benches.ventaglio.soak:play",

@@ -5,6 +5,7 @@ from fanweave.golden.cxl.messages import message
 from fanweave.golden.isa.cxl_event import Channel, ReqOpcode
 from fanweave.golden.isa.cxl_messages import LINE_BYTES
 from fanweave.golden.isa.cxl_switch import PAGE_BYTES
+from fanweave.sim.benches.cxl.move_bench import idle_moves, moves_under_load
 from fanweave.sim.benches.cxl.records import Gave, Planned, Took
 from fanweave.sim.benches.cxl.soak import check
 from fanweave.sim.benches.cxl.traffic import SETUP_CYCLES, flood, ranges
@@ -14,6 +15,9 @@ from fanweave.sim.report.bench_rows import BenchRow
 __all__ = ["idle_latency", "rate", "rows"]
 
 _GOAL = 0.95
+_RATE = "messages_per_cycle_and_port"
+#: Reads of a host that pass by between two that move their pages.
+_SKIP = 200
 _MESSAGES, _QUICK = 20_000, 2_000
 #: The first messages find empty queues; the last ones less and less company.
 _RAMP = 100
@@ -61,7 +65,7 @@ def rows(quick: bool, seed: int) -> list[BenchRow]:
     found = [
         BenchRow(
             case=f"{name}, {what} to all devices",
-            metric="messages_per_cycle_and_port",
+            metric=_RATE,
             value=rate(config, channel, messages=_QUICK if quick else _MESSAGES, seed=seed),
             unit="1",
             goal=None if quick else _GOAL,
@@ -80,4 +84,31 @@ def rows(quick: bool, seed: int) -> list[BenchRow]:
                 origin="rtl",
             )
         )
-    return found
+    return found + _move_rows(config, name, quick=quick, seed=seed)
+
+
+def _move_rows(config: SwitchConfig, name: str, *, quick: bool, seed: int) -> list[BenchRow]:
+    """How long pages take on their way, and what their host and the others lose."""
+    idle = idle_moves(config, moves=4 if quick else 12, seed=seed)
+    loaded = moves_under_load(
+        config, messages=_QUICK if quick else _MESSAGES, skip=_SKIP, seed=seed
+    )
+    values = [
+        (f"{name}, idle, a page moves", "cycles", idle.whole),
+        (f"{name}, idle, its lines held", "cycles", idle.held),
+        (f"{name}, reads to all devices, a page moves", "cycles", loaded.whole),
+        (f"{name}, reads to all devices, its lines held", "cycles", loaded.held),
+        (f"{name}, reads of a host whose pages move", _RATE, loaded.rates[:1]),
+        (f"{name}, reads of others meanwhile", _RATE, loaded.rates[1:]),
+    ]
+    return [
+        BenchRow(
+            case=case,
+            metric=metric,
+            value=round(sum(numbers) / len(numbers), 4),
+            unit="1" if metric == _RATE else "cycles",
+            origin="rtl",
+        )
+        for case, metric, numbers in values
+        if numbers
+    ]

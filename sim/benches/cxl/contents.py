@@ -13,6 +13,8 @@ __all__ = ["Content", "LineContents", "initial"]
 _READS = (ReqOpcode.MEM_RD, ReqOpcode.MEM_RD_DATA)
 _WRITES = (RwdOpcode.MEM_WR, RwdOpcode.MEM_WR_PTL)
 _WORD = (1 << 32) - 1
+#: Contents that a line may have, before it counts as not known.
+_MOST = 64
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,8 @@ class LineContents:
             if opcode == RwdOpcode.MEM_WR:
                 new.add(Content.of(request))
             known = may | new if may else set[Content]()
-            self._may[host, line] = known if lost else new
+            # Each lost write of a part may double them; what may be anything is not known.
+            self._may[host, line] = new if not lost else known if len(known) <= _MOST else set()
         elif answer.channel is Channel.S2M_DRS and opcode in _READS and not lost:
             self.reads += 1
             if may and Content.of(answer) not in may:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from fanweave.golden.cxl.island_config import IslandConfig
 from fanweave.golden.isa.cxl_event import Channel
 from fanweave.sim.benches.cxl.checker import DifferenceError
+from fanweave.sim.benches.cxl.contents import LineContents
 from fanweave.sim.benches.cxl.island_checker import IslandChecker
 from fanweave.sim.benches.cxl.records import Planned, Wrote
 from fanweave.sim.benches.cxl.verilated import Devices, Traffic
@@ -41,28 +42,31 @@ def play_policed(
     *,
     budget: int,
     limit: int,
+    rules: Iterable[Planned] | None = None,
     deny: bool = False,
     seed: int = 0,
     devices: Devices | None = None,
 ) -> tuple[IslandChecker, Contents, Contents]:
-    """Play a plan with a program that judges every request, held against golden.
+    """Play a plan with programs that judge requests, held against golden.
 
     Parameters
     ----------
     config : IslandConfig
         The island.
     loaded : ObjectFile
-        Its first program judges.
+        Its first program judges, or what the rules say.
     contents : mapping
         What the host puts into its maps.
     plan : iterable of Planned
-        The traffic, after the rule of `judge_all`.
+        The traffic.
     budget : int
         Instructions that an event may take.
     limit, seed, devices
-        As of `Traffic.play`.
+        As of `Traffic.play`; with ``single``, what hosts read is held against what they wrote.
+    rules : iterable of Planned, optional
+        Rules of the filter, all with one default; without, that of `judge_all`.
     deny : bool
-        Default of the rule.
+        That default.
 
     Returns
     -------
@@ -78,6 +82,8 @@ def play_policed(
     """
     machine = machine_of(loaded, contents, engines=config.engine.engines, budget=budget)
     checker = IslandChecker(config, machine, deny=deny)
+    if devices is not None and devices.single:
+        checker.contents = LineContents()
 
     async def prepare(simulation: Traffic) -> EngineDriver:
         driver = await EngineDriver.identify(over(simulation))
@@ -88,7 +94,10 @@ def play_policed(
     with Traffic(config) as simulation:
         driver = run_now(prepare(simulation))
         records = simulation.play(
-            [*judge_all(config, deny=deny), *plan], limit=limit, seed=seed, devices=devices
+            [*(judge_all(config, deny=deny) if rules is None else rules), *plan],
+            limit=limit,
+            seed=seed,
+            devices=devices,
         )
         for record in records:
             checker.see(record)

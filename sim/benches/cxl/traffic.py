@@ -76,14 +76,38 @@ def flood(config: SwitchConfig, *, channel: Channel, messages: int, seed: int) -
             yield Planned(cycle=SETUP_CYCLES, port=host, sent=sent)
 
 
-def matching(config: SwitchConfig, *, skip: int) -> Iterator[Planned]:
-    """Writes of registers: one request of ``skip + 1`` raises an event, and waits for nothing."""
-    hosts = (1 << config.upstream) - 1
+def matching(
+    config: SwitchConfig,
+    *,
+    skip: int,
+    hosts: int | None = None,
+    number: int = 0,
+    program: int = 0,
+    inline: bool = False,
+) -> Iterator[Planned]:
+    """Writes of registers: one request of ``skip + 1`` raises an event.
+
+    Parameters
+    ----------
+    config : SwitchConfig
+        The switch.
+    skip : int
+        Requests that are passed over after each.
+    hosts : int, optional
+        A bit for each host whose requests count; without, all do.
+    number, program : int
+        The rule, and the program that gets the event.
+    inline : bool
+        Whether the request waits for a verdict.
+    """
+    hosts = (1 << config.upstream) - 1 if hosts is None else hosts
     channels = 1 << Channel.M2S_REQ | 1 << Channel.M2S_RWD
-    yield _write(config, 0, "rule_0_match", ports=hosts, channels=channels)
-    yield _write(config, 0, "rule_0_opcodes", mask=0xFFFF)
-    yield _write(config, 0, "rule_0_last_low", page=(1 << 20) - 1)
-    yield _write(config, 0, "rule_0_control", enable=1, skip=skip)
+    rule = f"rule_{number}"
+    yield _write(config, 0, f"{rule}_match", ports=hosts, channels=channels)
+    yield _write(config, 0, f"{rule}_opcodes", mask=0xFFFF)
+    yield _write(config, 0, f"{rule}_last_low", page=(1 << 20) - 1)
+    control = {"enable": 1, "inline": int(inline), "program": program, "skip": skip}
+    yield _write(config, 0, f"{rule}_control", **control)
 
 
 class RandomTraffic:
@@ -107,7 +131,9 @@ class RandomTraffic:
         One request of so many raises an event, for a verdict that may move its page; 0 for none.
     deaths : int
         Times that a device's port is taken off, or its link stands still until it counts as dead;
-        then it comes back. With moves or deaths all requests have answers.
+        then it comes back.
+    answered : bool
+        All requests have answers; with moves or deaths they have.
     """
 
     def __init__(
@@ -121,6 +147,7 @@ class RandomTraffic:
         snoops: int = 0,
         moves: int = 0,
         deaths: int = 0,
+        answered: bool = False,
     ) -> None:
         if snoops > _SNOOP_TAGS:
             raise InputError(f"snoops = {snoops} must be {_SNOOP_TAGS} at most")
@@ -129,6 +156,7 @@ class RandomTraffic:
         self.requests, self.gap = requests, gap
         self.rebinds, self.snoops = rebinds, snoops
         self.moves, self.deaths = moves, deaths
+        self.answered = answered or moves > 0 or deaths > 0
         self.end = SETUP_CYCLES + round(requests * gap)
 
     def plan(self, *, timeout: int) -> Iterator[Planned]:
@@ -192,7 +220,7 @@ class RandomTraffic:
         if kind < 0.45:
             values |= {"opcode": choose.choice(_READS), "snoop": choose.choice((0, 0, *Snoop))}
             return message(Channel.M2S_REQ, **values)
-        if kind < 0.55 and (self.moves or self.deaths):
+        if kind < 0.55 and self.answered:
             opcodes = [opcode for opcode in ReqOpcode if ANSWERS[Channel.M2S_REQ][opcode]]
             return message(Channel.M2S_REQ, opcode=choose.choice(opcodes), **values)
         if kind < 0.55:
