@@ -1,7 +1,8 @@
 """The cluster: harts, memory and devices, running a program to its end."""
 
 import enum
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from fanweave.golden.errors import InputError
 from fanweave.golden.isa.cluster import REGIONS, STACK_BYTES, RegionName
@@ -68,6 +69,8 @@ class Result:
         Where each hart is.
     trap : Trap or None
         The trap that ended it.
+    measures : mapping of str to str
+        What an engine measured besides, in words; not compared.
     """
 
     ending: Ending
@@ -77,6 +80,7 @@ class Result:
     hart: int
     pcs: tuple[int, ...]
     trap: Trap | None = None
+    measures: Mapping[str, str] = field(default_factory=dict, compare=False)
 
 
 class Cluster:

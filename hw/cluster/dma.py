@@ -109,7 +109,8 @@ class Dma(wiring.Component):
         chosen = data.StructLayout({"region": 2, "request": OuterRequest})
         m.submodules.to_outer = outer = Arbiter(shape=OuterRequest, sources=2)
         m.submodules.to_local = local = Arbiter(shape=chosen, sources=2)
-        for number, unit in enumerate((self._reader, self._writer)):
+        units: tuple[DmaReader | DmaWriter, ...] = (self._reader, self._writer)
+        for number, unit in enumerate(units):
             away = unit.region == _OUTER
             goes = self._open if unit is self._writer else Const(1, 1)
             inside = data.View(chosen, local.sources[number].payload)

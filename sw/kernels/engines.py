@@ -26,11 +26,14 @@ class RunRequest:
         On how many harts.
     limit : int
         Instructions (the RTL: cycles) after which a run is ended.
+    preset : str
+        Of the cluster in RTL; golden takes no notice of it.
     """
 
     program: Program
     harts: int = 1
     limit: int = 100_000_000
+    preset: str = "default"
 
 
 Engine = Callable[[RunRequest], Result]
@@ -38,7 +41,7 @@ Engine = Callable[[RunRequest], Result]
 #: By name: "module:function".
 ENGINES: dict[str, str] = {
     "golden": "fanweave.sw.kernels.engines:run_golden",
-    "rtl": "fanweave.sim.benches.core.engine:run",
+    "rtl": "fanweave.sim.benches.cluster.engine:run",
 }
 
 

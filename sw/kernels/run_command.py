@@ -1,5 +1,6 @@
 """``fanweave run``: programs of the cluster on one of the engines."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ from fanweave.golden.errors import FaultError, InputError
 if TYPE_CHECKING:
     from fanweave.golden.riscv.cluster import Result
     from fanweave.golden.riscv.program import Program
-    from fanweave.sw.kernels.engines import Engine
+    from fanweave.sw.kernels.engines import Engine, RunRequest
 
 __all__ = ["run"]
 
@@ -31,41 +32,56 @@ __all__ = ["run"]
     type=click.IntRange(min=1),
     default=100_000_000,
     show_default=True,
-    help="Instructions of a core after which a run is ended.",
+    help="Instructions of a core (engine rtl: cycles) after which a run is ended.",
 )
-def run(program: Path | None, engine: str, suite: Path | None, harts: int, limit: int) -> None:
+@click.option(
+    "--config",
+    "preset",
+    default="default",
+    show_default=True,
+    metavar="PRESET",
+    help="Configuration of the cluster of engine rtl.",
+)
+def run(
+    program: Path | None, engine: str, suite: Path | None, harts: int, limit: int, preset: str
+) -> None:
     """Run PROGRAM, an ELF file, or a suite of them.
 
     Exit status 1 if a program fails, traps or does not end, 2 if it is refused.
     """
     from fanweave.golden.riscv.program import read_program
-    from fanweave.sw.kernels.engines import find_engine
+    from fanweave.sw.kernels.engines import RunRequest, find_engine
 
     play = find_engine(engine)
+    request = partial(RunRequest, harts=harts, limit=limit, preset=preset)
     if (program is None) == (suite is None):
         raise InputError("give a PROGRAM or --suite DIR, one of the two")
     if suite is not None:
-        _run_suite(suite, play, harts, limit)
+        _run_suite(suite, play, request)
     if program is not None:
         loaded = read_program(program)
-        result, text, passed = _play(loaded, play, harts, limit)
+        result, text, passed = _play(loaded, play, request)
         click.echo(result.output.decode(errors="replace"), nl=False)
         if not passed:
             raise FaultError(f"{program}: {text}")
         click.echo(text)
+        for name, value in result.measures.items():
+            click.echo(f"  {name}: {value}")
 
 
-def _play(loaded: "Program", play: "Engine", harts: int, limit: int) -> tuple["Result", str, bool]:
+def _play(
+    loaded: "Program", play: "Engine", request: "partial[RunRequest]"
+) -> tuple["Result", str, bool]:
     """Result, the words for it, and whether it passed."""
     from fanweave.golden.riscv.cluster import Ending
-    from fanweave.sw.kernels.engines import RunRequest
     from fanweave.sw.kernels.report import ending_text
 
-    result = play(RunRequest(program=loaded, harts=harts, limit=limit))
-    return result, ending_text(loaded, result, limit), result.ending is Ending.PASS
+    asked = request(program=loaded)
+    result = play(asked)
+    return result, ending_text(loaded, result, asked.limit), result.ending is Ending.PASS
 
 
-def _run_suite(folder: Path, play: "Engine", harts: int, limit: int) -> None:
+def _run_suite(folder: Path, play: "Engine", request: "partial[RunRequest]") -> None:
     """List passed and failed programs; files that are no ELF are left out."""
     from fanweave.golden.riscv.program import read_program
 
@@ -82,7 +98,7 @@ def _run_suite(folder: Path, play: "Engine", harts: int, limit: int) -> None:
             if "tohost" not in loaded.symbols:
                 click.echo(f"SKIP  {name}: it has no symbol tohost")
                 continue
-            _, text, passed = _play(loaded, play, harts, limit)
+            _, text, passed = _play(loaded, play, request)
         except InputError as error:
             text, passed = str(error), False
         count += 1
