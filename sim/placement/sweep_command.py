@@ -54,6 +54,9 @@ class _Integers(click.ParamType):
 @click.option("--scheduler", "schedulers", multiple=True, default=("PD", "Bifocal"))
 @workload_options
 @click.option("--workers", type=click.IntRange(min=1), help="Processes; else one a processor.")
+@click.option(
+    "--dask", metavar="ADDRESS", help="Run on the workers of this Dask scheduler (fanweave[dask])."
+)
 def sweep(
     results: str,
     models: Sequence[str],
@@ -62,6 +65,7 @@ def sweep(
     prefill: Sequence[int],
     decode: Sequence[int],
     workers: int | None,
+    dask: str | None,
     **given: Any,
 ) -> None:
     """Place every workload of every model on every platform with every scheduler.
@@ -70,8 +74,11 @@ def sweep(
     is not there yet, and a worker that dies costs only the workload it was at.
     """
     from fanweave.golden.dops.simulate import Workload
+    from fanweave.sim.placement.dask_jobs import run_on_dask
     from fanweave.sim.placement.jobs import Job, run_jobs
 
+    if dask is not None and workers is not None:
+        raise click.UsageError("--workers are processes of this machine; give it or --dask")
     check_output(results)
     shared = _shared(given)
     jobs = [
@@ -97,7 +104,10 @@ def sweep(
             stream.write(json.dumps(line, allow_nan=False) + "\n")
             stream.flush()
 
-        run_jobs(left, workers=workers, done=write)
+        if dask is not None:
+            run_on_dask(left, dask, done=write)
+        else:
+            run_jobs(left, workers=workers, done=write)
     _print([known[_key(job)] for job in jobs])
 
 
