@@ -22,6 +22,7 @@ __all__ = [
     "OperatorClass",
     "Sharding",
     "build_graph",
+    "default_sharding",
 ]
 
 
@@ -53,6 +54,8 @@ class Kind(StrEnum):
 
 #: Operators that move data between devices and compute nothing.
 COLLECTIVES = frozenset({Kind.ALLREDUCE, Kind.REDUCE, Kind.SCATTER})
+#: Operators whose weights are pruned, and their inputs.
+_LINEAR = frozenset({Kind.Q, Kind.K, Kind.V, Kind.O, Kind.W1, Kind.W3, Kind.W2})
 #: Operators that store new keys or values where they live.
 KV_WRITERS = frozenset({Kind.K_WRITE, Kind.V_WRITE})
 #: Operators that read stored keys or values in decode.
@@ -74,6 +77,8 @@ class OperatorClass:
         Elements of its weight matrix, 0 if it has none.
     group : int
         Experts that the matrix holds; each token uses one of them.
+    weight_density, activation_density : float
+        Shares of the matrix and of its input that are not zero.
     """
 
     kind: Kind
@@ -86,6 +91,8 @@ class OperatorClass:
     experts_per_token: int
     weights: int
     group: int = 1
+    weight_density: float = 1.0
+    activation_density: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -139,6 +146,25 @@ class Sharding:
                 f"model {model.name}: intermediate = {model.intermediate} cannot be cut into "
                 f"{parts} pieces"
             )
+
+
+def default_sharding(model: ModelCard, pieces: int) -> Sharding:
+    """As many pieces as wanted, or as many fewer as the model can be cut into.
+
+    Parameters
+    ----------
+    model : ModelCard
+    pieces : int
+        How many are wanted; the published study has one a PIM.
+    """
+    for count in range(max(1, pieces), 1, -1):
+        sharding = Sharding(attention=count, feed_forward=count)
+        try:
+            sharding.check(model)
+        except InputError:
+            continue
+        return sharding
+    return Sharding()
 
 
 @dataclass(kw_only=True)
@@ -229,7 +255,7 @@ class _Builder:
         weights: int = 0,
         group: int = 1,
     ) -> int:
-        model = self.model
+        model, linear = self.model, kind in _LINEAR
         sizes = OperatorClass(
             kind=kind,
             heads=model.heads // attention,
@@ -241,6 +267,8 @@ class _Builder:
             experts_per_token=model.experts_per_token,
             weights=weights,
             group=group,
+            weight_density=model.weight_density if linear else 1.0,
+            activation_density=model.activation_density if linear else 1.0,
         )
         return self.graph.add(f"L{layer}_{name}", kind, sizes, layer=layer, shard=shard)
 

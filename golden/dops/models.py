@@ -3,7 +3,7 @@
 import functools
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -42,7 +42,9 @@ class ModelCard:
     weight_bits : float
         Mean bits of a stored weight, of the model as published.
     weight_density : float
-        Share of weights that are not zero, over 0 and up to 1.
+        Share of the linear layers' weights that are not zero, over 0 and up to 1.
+    activation_density : float
+        The same of their inputs.
     source : str
         Where the sizes come from.
 
@@ -66,6 +68,7 @@ class ModelCard:
     tied: bool = False
     weight_bits: float = 16.0
     weight_density: float = 1.0
+    activation_density: float = 1.0
 
     def __post_init__(self) -> None:
         where = f"model {self.name}"
@@ -93,8 +96,9 @@ class ModelCard:
                 f"experts = {self.experts}, or both 0"
             )
         number(where, "weight_bits", self.weight_bits, strict=True)
-        if number(where, "weight_density", self.weight_density, strict=True) > 1:
-            raise InputError(f"{where}: weight_density = {self.weight_density} must be at most 1")
+        for key in ("weight_density", "activation_density"):
+            if number(where, key, getattr(self, key), strict=True) > 1:
+                raise InputError(f"{where}: {key} = {getattr(self, key)} must be at most 1")
         text(where, "source", self.source)
 
     @property
@@ -124,7 +128,7 @@ def _cards() -> dict[str, ModelCard]:
 
 def _card_from_table(name: str, table: Mapping[str, Any]) -> ModelCard:
     names = [field.name for field in fields(ModelCard) if field.name != "name"]
-    optional = ("experts", "experts_per_token", "tied", "weight_bits", "weight_density")
+    optional = tuple(field.name for field in fields(ModelCard) if field.default is not MISSING)
     check_keys(
         f"model {name}",
         table,

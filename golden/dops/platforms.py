@@ -1,6 +1,8 @@
 """Devices, links and memory of a platform, from TOML."""
 
 import functools
+import itertools
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -14,7 +16,9 @@ from fanweave.golden.errors import InputError
 __all__ = ["GIB", "Device", "Link", "Platform", "Utilisation", "load_platform", "platform_names"]
 
 GIB = 1 << 30
-_TYPES = ("cpu", "npu", "pim")
+#: Kinds of devices, and the part that each plays: schedulers know a host, what computes anything,
+#: and what computes where it stores.
+_ROLES = {"cpu": "cpu", "npu": "npu", "gpu": "npu", "ventaglio": "npu", "pim": "pim"}
 _TOPOLOGIES = ("fc", "star")
 PICOSECONDS = 10**12
 
@@ -42,7 +46,7 @@ class Device:
     Attributes
     ----------
     name, type : str
-        `type` is ``cpu``, ``npu`` or ``pim``.
+        `type` is the part that it plays: ``cpu``, ``npu`` or ``pim``.
     peak_tflops : float
         1e12 floating-point operations a second.
     bandwidth_gib : float
@@ -54,6 +58,11 @@ class Device:
         Of a PIM: bytes of one access to all its banks, and its time.
     source : str
         Where the numbers come from.
+    kind : str
+        What it is: its type, ``gpu`` or ``ventaglio``.
+    busy : tuple of (float, float)
+        Of a Ventaglio cluster: share of weights that are not zero, rising, and share of its lanes
+        that are busy then, as measured in RTL.
     """
 
     name: str
@@ -66,6 +75,13 @@ class Device:
     line_bytes: int = 0
     read_ns: float = 0.0
     write_ns: float = 0.0
+    kind: str = ""
+    busy: tuple[tuple[float, float], ...] = ()
+
+    @property
+    def skips_zeros(self) -> bool:
+        """Whether products with a zero cost it nothing, nor weights that are zero."""
+        return self.kind == "ventaglio"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,41 +161,97 @@ def _utilisation(where: str, table: Any) -> Utilisation:
     return Utilisation(**values)
 
 
-def _devices(where: str, table: Any) -> list[Device]:
-    if not isinstance(table, dict):
+@functools.cache
+def _cards() -> dict[str, dict[str, Any]]:
+    return tomllib.loads(resources.files(__package__).joinpath("cards.toml").read_text())
+
+
+def _with_card(where: str, table: Mapping[str, Any]) -> dict[str, Any]:
+    """What a table says, and its card where it says nothing."""
+    if "card" not in table:
+        return dict(table)
+    name, cards = table["card"], _cards()
+    if name not in cards:
+        raise InputError(
+            f"{where}: card {name!r} is not known{nearest(str(name), cards)}; "
+            f"use one of {', '.join(sorted(cards))}"
+        )
+    return {**cards[name], **{key: value for key, value in table.items() if key != "card"}}
+
+
+def _devices(where: str, given: Any) -> list[Device]:
+    if not isinstance(given, dict):
         raise InputError(f"{where}: devices must be tables, [[devices]]")
-    name = text(where, "devices.name", table.get("name"))
+    name = text(where, "devices.name", given.get("name"))
     here = f"{where}: device {name}"
-    pim_keys = ("line_bytes", "read_ns", "write_ns")
-    kind = text(here, "type", table.get("type"), one_of=_TYPES)
-    required = ["name", "type", "peak_tflops", "bandwidth_gib", "capacity_gib", "source"]
-    if kind == "pim":
-        required += pim_keys
-    check_keys(here, table, required=required, optional=("count", "utilisation"))
+    table = _with_card(here, given)
+    kind = text(here, "type", table.get("type"), one_of=tuple(_ROLES))
+    own = _OWN.get(kind, ("peak_tflops",))
+    check_keys(
+        here,
+        table,
+        required=["name", "type", "bandwidth_gib", "capacity_gib", "source", *own],
+        optional=("count", *(() if kind == "ventaglio" else ("utilisation",))),
+    )
     count = whole(here, "count", table.get("count", 1), least=1)
     utilisation = table.get("utilisation")
-    pim: dict[str, Any] = {}
-    if kind == "pim":
-        pim = {
-            "line_bytes": whole(here, "line_bytes", table["line_bytes"], least=1),
-            "read_ns": number(here, "read_ns", table["read_ns"], strict=True),
-            "write_ns": number(here, "write_ns", table["write_ns"], strict=True),
-        }
+    more = _of_kind(here, kind, table)
     return [
         Device(
             name=f"{name}{index}" if "count" in table else name,
-            type=kind,
-            peak_tflops=number(here, "peak_tflops", table["peak_tflops"], strict=True),
+            type=_ROLES[kind],
+            kind=kind,
             bandwidth_gib=number(here, "bandwidth_gib", table["bandwidth_gib"], strict=True),
             capacity_bytes=int(
                 number(here, "capacity_gib", table["capacity_gib"], strict=True) * GIB
             ),
             source=text(here, "source", table["source"]),
             utilisation=None if utilisation is None else _utilisation(here, utilisation),
-            **pim,
+            **more,
         )
         for index in range(count)
     ]
+
+
+#: What a device of a kind has of its own.
+_OWN = {
+    "pim": ("peak_tflops", "line_bytes", "read_ns", "write_ns"),
+    "ventaglio": ("units", "lanes", "clock_mhz", "busy"),
+}
+
+
+def _of_kind(where: str, kind: str, table: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields of `Device` that only its kind has."""
+    if kind == "ventaglio":
+        units, lanes = (whole(where, key, table[key], least=1) for key in ("units", "lanes"))
+        clock = number(where, "clock_mhz", table["clock_mhz"], strict=True)
+        peak = 2 * units * lanes * clock * 1e-6
+        return {"peak_tflops": peak, "busy": _busy(where, table["busy"])}
+    fields: dict[str, Any] = {
+        "peak_tflops": number(where, "peak_tflops", table["peak_tflops"], strict=True)
+    }
+    if kind == "pim":
+        fields["line_bytes"] = whole(where, "line_bytes", table["line_bytes"], least=1)
+        for key in ("read_ns", "write_ns"):
+            fields[key] = number(where, key, table[key], strict=True)
+    return fields
+
+
+def _busy(where: str, rows: Any) -> tuple[tuple[float, float], ...]:
+    good = (
+        isinstance(rows, list) and rows and all(isinstance(r, list) and len(r) == 2 for r in rows)
+    )
+    if not good:
+        raise InputError(f"{where}: busy = {rows!r} must be pairs of a density and a share")
+    pairs = []
+    for row in rows:
+        density, share = (number(where, "busy", value, strict=True) for value in row)
+        if share > 1 or density > 1:
+            raise InputError(f"{where}: busy: {row!r} must be shares, at most 1")
+        pairs.append((density, share))
+    if any(one[0] >= other[0] for one, other in itertools.pairwise(pairs)):
+        raise InputError(f"{where}: busy: densities must rise")
+    return tuple(pairs)
 
 
 def _link(where: str, table: Any, extra: tuple[str, ...] = ()) -> Link:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fanweave.golden.dops.costs.physical import Physical
 from fanweave.golden.dops.costs.tables import CostTables
 from fanweave.golden.dops.flat import flatten
-from fanweave.golden.dops.graph import Sharding, build_graph
+from fanweave.golden.dops.graph import Sharding, build_graph, default_sharding
 from fanweave.golden.dops.kv import KvHome, home_by_capacity
 from fanweave.golden.dops.models import ModelCard
 from fanweave.golden.dops.place import Problem, check_capacity, memory_limits
@@ -181,8 +181,7 @@ def sound_problems(
     if not options.links:
         platform = record.platform(platform)
     if sharding is None:
-        pieces = max(1, len(platform.indices("pim")))
-        sharding = Sharding(attention=pieces, feed_forward=pieces)
+        sharding = default_sharding(model, len(platform.indices("pim")))
     sharding.check(model)
     tokens = workload.prefill + workload.decode
     size = {"batch": workload.batch, "tokens": tokens, "bits": bits}

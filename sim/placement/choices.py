@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Sequence
+from dataclasses import replace
 
 from fanweave.golden.dops.graph import Sharding
 from fanweave.golden.dops.models import load_model, model_names
@@ -67,6 +68,7 @@ def build_request(
     seed: int,
     sampled: bool,
     layouts: str = "linear",
+    density: tuple[float, float] = (1.0, 1.0),
 ) -> Request:
     """Find all that is named.
 
@@ -75,8 +77,11 @@ def build_request(
     InputError
         If a name is not known, or a file does not fit.
     """
+    card = load_model(model)
+    if density != (1.0, 1.0):
+        card = replace(card, weight_density=density[0], activation_density=density[1])
     return Request(
-        model=load_model(model),
+        model=card,
         platform=load_platform(platform),
         workload=Workload(batch=batch, prefill=prefill, decode=decode),
         record=load_record(record),

@@ -94,6 +94,15 @@ def _list(context: click.Context, parameter: click.Parameter, value: bool) -> No
     metavar="NAME",
     help="How weights are stored at the host: linear, npu, pim, dual, or searched by blocks.",
 )
+@click.option(
+    "--density",
+    nargs=2,
+    type=float,
+    default=(1.0, 1.0),
+    metavar="WEIGHTS ACTIVATIONS",
+    help="Shares of the linear layers' weights and inputs that are not zero. Mode sound counts "
+    "them on Ventaglio clusters.",
+)
 @click.option("--compare", is_flag=True, help="Run all other schedulers too.")
 @click.option("--explain", "explained", metavar="OPERATOR", help="Why it is where it is.")
 @click.option("--token", type=int, help="Token of decode that is explained; prefill if not given.")

@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 
+from fanweave.golden.dops.costs.physical import operations, weight_bytes
 from fanweave.golden.dops.graph import COLLECTIVES
 from fanweave.golden.dops.platforms import GIB, Device
 from fanweave.golden.dops.registry import Request
 from fanweave.golden.dops.schedule import KeptPass, Schedule
-from fanweave.golden.dops.work import Step, byte_count, element_bits, flops, kv_elements, traffic
+from fanweave.golden.dops.work import Step, byte_count, element_bits, kv_elements, traffic
 
 __all__ = ["RooflinePoint", "roof", "roofline_points"]
 
@@ -73,12 +74,13 @@ def _points(request: Request, result: Schedule, kept: KeptPass) -> list[Roofline
     points = []
     for (class_index, place, duration), count in counts.items():
         sizes = graph.classes[class_index]
-        operations = flops(sizes, step)
-        elements = sum(traffic(sizes, step)) + sizes.weights + kv_elements(sizes, step)
-        if not operations:
-            continue
-        intensity, rate = operations / byte_count(elements, bits), operations / (duration / _PS)
         device = result.platform.devices[place]
+        done = operations(device, sizes, step)
+        if not done:
+            continue
+        others = sum(traffic(sizes, step)) + kv_elements(sizes, step)
+        size = weight_bytes(device, sizes, step, bits) + byte_count(others, bits)
+        intensity, rate = done / size, done / (duration / _PS)
         points.append(
             RooflinePoint(
                 kind=sizes.kind.value,

@@ -2,6 +2,8 @@
 
 import math
 
+import numpy as np
+
 from fanweave.golden.dops.costs.pim_line import line_time
 from fanweave.golden.dops.costs.roofline import arithmetic_seconds
 from fanweave.golden.dops.graph import COLLECTIVES, Kind, OperatorClass
@@ -9,32 +11,58 @@ from fanweave.golden.dops.layouts import storage_bytes
 from fanweave.golden.dops.platforms import GIB, Device
 from fanweave.golden.dops.work import Step, byte_count, flops, kv_elements, touched_weights, traffic
 
-__all__ = ["Physical", "least_time"]
+__all__ = ["Physical", "least_time", "memory_bytes", "operations", "weight_bytes"]
 
 _PS = 10**12
 
 
-def _bytes(work: OperatorClass, step: Step, bits: int) -> int:
+def operations(device: Device, work: OperatorClass, step: Step) -> int:
+    """Floating-point operations that a device carries out: all, or those without a zero."""
+    whole = flops(work, step)
+    if not device.skips_zeros:
+        return whole
+    return math.ceil(whole * work.weight_density * work.activation_density)
+
+
+def weight_bytes(device: Device, work: OperatorClass, step: Step, bits: int) -> int:
+    """Bytes of weights that a device reads.
+
+    One that skips zeros reads a bit a weight and those that are not zero, of rows for which some
+    token has an input.
+    """
+    elements = touched_weights(work, step)
+    if not device.skips_zeros or work.weight_density == work.activation_density == 1.0:
+        return byte_count(elements, bits)
+    asked = elements * (1.0 - (1.0 - work.activation_density) ** step.tokens)
+    return math.ceil(asked * (work.weight_density * bits + 1) / 8)
+
+
+def memory_bytes(device: Device, work: OperatorClass, step: Step, bits: int) -> int:
     """All that an operator reads and writes: weights, activations, keys and values."""
-    read, write = traffic(work, step)
-    history = kv_elements(work, step)
-    weights = touched_weights(work, step)
-    return sum(byte_count(each, bits) for each in (weights, read, write, history))
+    others = (*traffic(work, step), kv_elements(work, step))
+    return weight_bytes(device, work, step, bits) + sum(byte_count(each, bits) for each in others)
+
+
+def _rate(device: Device, work: OperatorClass) -> float:
+    """Share of the peak that a Ventaglio cluster was measured to reach at a density."""
+    densities, shares = zip(*device.busy, strict=True)
+    return float(np.interp(work.weight_density, densities, shares))
 
 
 def least_time(device: Device, work: OperatorClass, step: Step, bits: int) -> int:
     """Picoseconds that the peaks of a device allow for an operator, whole ones begun."""
     if work.kind in COLLECTIVES:
         return 0
-    arithmetic = flops(work, step) / (device.peak_tflops * 1e12)
-    memory = _bytes(work, step, bits) / (device.bandwidth_gib * GIB)
+    arithmetic = operations(device, work, step) / (device.peak_tflops * 1e12)
+    memory = memory_bytes(device, work, step, bits) / (device.bandwidth_gib * GIB)
     return math.ceil(max(arithmetic, memory) * _PS)
 
 
 class Physical:
     """The longer of arithmetic and memory traffic, all of it: weights, activations, history.
 
-    A PIM streams weights, keys and values at its bandwidth and activations by lines.
+    A PIM streams weights, keys and values at its bandwidth and activations by lines. A Ventaglio
+    cluster leaves out zeros on both sides, at the rate that was measured in RTL.
 
     Parameters
     ----------
@@ -54,7 +82,10 @@ class Physical:
             return math.ceil(arithmetic_seconds(self.device, step.tokens * work.hidden) * _PS)
         if work.kind in COLLECTIVES:
             return 0
-        time = math.ceil(arithmetic_seconds(self.device, flops(work, step)) * _PS)
+        seconds = arithmetic_seconds(self.device, operations(self.device, work, step))
+        time = math.ceil(seconds * _PS)
+        if self.device.busy:
+            time = math.ceil(seconds / _rate(self.device, work) * _PS)
         return max(time, self._memory(work, step), least_time(self.device, work, step, self.bits))
 
     def _memory(self, work: OperatorClass, step: Step) -> int:

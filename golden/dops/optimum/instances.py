@@ -198,8 +198,10 @@ def _draw(random: Random, index: int, phase: Phase, warm: bool) -> Instance:
 
 
 def _platform(random: Random, index: int) -> Platform:
-    def device(name: str, kind: str, **sizes: float) -> Device:
-        spread = {key: round(value * random.uniform(0.5, 2.0), 3) for key, value in sizes.items()}
+    def device(name: str, kind: str, *, peak_tflops: float, bandwidth_gib: float) -> Device:
+        peak_tflops, bandwidth_gib = (
+            round(value * random.uniform(0.5, 2.0), 3) for value in (peak_tflops, bandwidth_gib)
+        )
         low = random.uniform(0.3, 0.5)
         return Device(
             name=name,
@@ -217,7 +219,8 @@ def _platform(random: Random, index: int) -> Platform:
             read_ns=5.0,
             write_ns=30.0,
             source="drawn",
-            **spread,
+            peak_tflops=peak_tflops,
+            bandwidth_gib=bandwidth_gib,
         )
 
     host = Device(

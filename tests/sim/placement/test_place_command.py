@@ -254,3 +254,31 @@ def test_layouts_of_weights():
         run("place", *asked, "--layouts", "nup")
     with pytest.raises(InputError, match="mode sound knows no costs of conversions"):
         run("place", *SMALL, "--mode", "sound", "--layouts", "npu")
+
+
+def test_zeros_make_a_ventaglio_cluster_quicker(tmp_path):
+    """In mode sound, on the platform that has one; without zeros it costs what others do."""
+    times = {}
+    for density in (("1", "1"), ("0.5", "0.5")):
+        file = tmp_path / "out.json"
+        outcome = CliRunner().invoke(
+            cli,
+            [
+                *("place", "--model", "smollm2-135m", "--platform", "sparse-edge"),
+                *("--prefill", "64", "--decode", "2", "--scheduler", "RHLS", "--mode", "sound"),
+                *("--density", *density, "--json", str(file)),
+            ],
+            catch_exceptions=False,
+        )
+        assert outcome.exit_code == 0
+        times[density] = json.loads(file.read_text())["prefill_s"]
+    assert times["0.5", "0.5"] < times["1", "1"]
+
+
+def test_a_density_above_one_is_refused():
+    with pytest.raises(InputError, match=r"weight_density = 1.5 must be at most 1"):
+        CliRunner().invoke(
+            cli,
+            [*("place", "--model", "smollm2-135m", "--platform", "hp32", "--density", "1.5", "1")],
+            catch_exceptions=False,
+        )

@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from fanweave.golden.dops.costs.physical import Physical, least_time
+from fanweave.golden.dops.costs.physical import Physical, least_time, operations, weight_bytes
 from fanweave.golden.dops.graph import COLLECTIVES, Kind, Sharding, build_graph
 from fanweave.golden.dops.models import load_model
 from fanweave.golden.dops.platforms import GIB, load_platform
@@ -47,3 +47,43 @@ def test_the_head_sees_the_last_token_of_each_sequence():
     for step in STEPS:
         assert flops(head, step) == 2 * 4 * CARD.hidden * CARD.vocabulary
         assert traffic(head, step) == (4 * CARD.hidden, 4 * CARD.vocabulary)
+
+
+SPARSE = replace(CARD, weight_density=0.5, activation_density=0.25)
+SPARSE_CLASSES = build_graph(SPARSE, Sharding(), ends=True).classes
+
+
+def work_of(kind):
+    return next(work for work in SPARSE_CLASSES if work.kind is kind)
+
+
+def ventaglio(**fields):
+    device = next(d for d in load_platform("sparse-edge").devices if d.skips_zeros)
+    return replace(device, busy=((0.25, 0.25), (0.75, 0.75)), **fields)
+
+
+def test_a_ventaglio_cluster_leaves_out_zeros_at_the_measured_rate():
+    work, step = work_of(Kind.W1), STEPS[0]
+    device = ventaglio(bandwidth_gib=1e9)
+    left = flops(work, step) * 0.5 * 0.25
+    seconds = left / (device.peak_tflops * 1e12)
+    assert operations(device, work, step) == left
+    assert least_time(device, work, step, 16) == math.ceil(seconds * 1e12)
+    assert Physical(device, 16).compute(work, step, 0) == math.ceil(seconds / 0.5 * 1e12)
+
+
+def test_a_ventaglio_cluster_reads_the_weights_that_inputs_ask_for():
+    work, device = work_of(Kind.W1), ventaglio()
+    one, four = Step("decode", 1, 256), Step("decode", 4, 256)
+    # Half of the weights, of 16 bits, and a bit each.
+    assert weight_bytes(device, work, one, 16) == math.ceil(work.weights * 0.25 * (8 + 1) / 8)
+    asked = 1 - 0.75**4
+    assert weight_bytes(device, work, four, 16) == math.ceil(work.weights * asked * (8 + 1) / 8)
+
+
+def test_other_devices_and_operators_count_zeros():
+    npu, device, step = load_platform("hp32").devices[1], ventaglio(), STEPS[1]
+    assert operations(npu, work_of(Kind.W1), step) == flops(work_of(Kind.W1), step)
+    assert weight_bytes(npu, work_of(Kind.W1), step, 16) == 2 * work_of(Kind.W1).weights
+    for kind in (Kind.HEAD, Kind.QK):
+        assert operations(device, work_of(kind), step) == flops(work_of(kind), step)
