@@ -79,8 +79,14 @@ class Cluster:
             raise InputError("replicas that decode need a link over which caches come")
         self.specs, self.link = specs, link
 
-    def serve(self, trace: RequestTrace) -> "ServingRun":
+    def serve(self, trace: RequestTrace, *, keep_steps: bool = False) -> "ServingRun":
         """Serve all requests of a trace.
+
+        Parameters
+        ----------
+        trace : RequestTrace
+        keep_steps : bool
+            Keep every step in the recorder, for a timeline.
 
         Raises
         ------
@@ -90,7 +96,7 @@ class Cluster:
             If a request is not finished when nothing is left to happen.
         """
         self._check_capacity(trace)
-        run = ServingRun(self, trace)
+        run = ServingRun(self, trace, keep_steps=keep_steps)
         run.play()
         return run
 
@@ -125,9 +131,10 @@ class ServingRun:
         Tokens whose caches were sent.
     """
 
-    def __init__(self, cluster: Cluster, trace: RequestTrace) -> None:
+    def __init__(self, cluster: Cluster, trace: RequestTrace, *, keep_steps: bool = False) -> None:
         self.cluster, self.trace = cluster, trace
-        self.recorder = Recorder(trace, [spec.costs.stages for spec in cluster.specs])
+        stages = [spec.costs.stages for spec in cluster.specs]
+        self.recorder = Recorder(trace, stages, keep_steps=keep_steps)
         self.replicas = [
             Replica(
                 index,

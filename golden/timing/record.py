@@ -1,7 +1,7 @@
 """Takes down what happens during a run."""
 
 from array import array
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from fanweave.golden.errors import FaultError
 from fanweave.golden.timing.requests import RequestTrace
@@ -10,7 +10,29 @@ from fanweave.golden.timing.step import StepShape, StepTime
 if TYPE_CHECKING:
     from fanweave.golden.timing.replica import Replica
 
-__all__ = ["Recorder", "ReplicaUse"]
+__all__ = ["KeptStep", "Recorder", "ReplicaUse"]
+
+
+class KeptStep(NamedTuple):
+    """One step, for a timeline.
+
+    Attributes
+    ----------
+    replica : int
+        Whose step it is.
+    intervals : tuple of (int, int)
+        Begin and end on each stage, picoseconds.
+    prefill_tokens, decodes : int
+        What it computes.
+    blocks : int
+        Blocks of the cache in use while it runs.
+    """
+
+    replica: int
+    intervals: tuple[tuple[int, int], ...]
+    prefill_tokens: int
+    decodes: int
+    blocks: int
 
 
 class ReplicaUse:
@@ -67,9 +89,11 @@ class Recorder:
         Times between two tokens of a request, and how many had that time.
     uses : list of ReplicaUse
         One a replica.
+    kept : list of KeptStep
+        Every step, if they are kept.
     """
 
-    def __init__(self, trace: RequestTrace, stages: list[int]) -> None:
+    def __init__(self, trace: RequestTrace, stages: list[int], *, keep_steps: bool = False) -> None:
         count = len(trace.requests)
         self.queued_at = [-1] * count
         self.scheduled_at = [-1] * count
@@ -80,6 +104,9 @@ class Recorder:
         self.cached_all = self.repeated = 0
         self.gap_lengths, self.gap_counts = array("q"), array("q")
         self.uses = [ReplicaUse(each) for each in stages]
+        self.kept: list[KeptStep] = []
+        self._keep = keep_steps
+        self._intervals: list[tuple[int, int]] = []
 
     def times(self, index: int) -> tuple[int, int, int, int]:
         """When a request was queued, first scheduled, and gave its first and its last token."""
@@ -131,6 +158,8 @@ class Recorder:
         """The devices of a stage work."""
         use = self.uses[replica]
         use.busy[stage] += duration
+        if self._keep:
+            self._intervals.append((start, start + duration))
         begins, ends = use.intervals[stage]
         if ends and ends[-1] == start:
             ends[-1] = start + duration
@@ -151,3 +180,14 @@ class Recorder:
         use.spread_ps += time.spread * duration
         use.extrapolated += not time.calibrated
         use.blocks(now, replica.memory.used)
+        if self._keep:
+            self.kept.append(
+                KeptStep(
+                    replica=replica.index,
+                    intervals=tuple(self._intervals),
+                    prefill_tokens=shape.prefill_tokens,
+                    decodes=shape.decodes,
+                    blocks=replica.memory.used,
+                )
+            )
+            self._intervals.clear()

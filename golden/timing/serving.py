@@ -104,8 +104,14 @@ def build_cluster(profile: DeviceProfile, options: ServerOptions) -> Cluster:
     return Cluster(specs, link)
 
 
-def serve(trace: RequestTrace, profile: DeviceProfile, options: ServerOptions) -> ServingRun:
-    """Serve a trace and check the run.
+def serve(
+    trace: RequestTrace,
+    profile: DeviceProfile,
+    options: ServerOptions,
+    *,
+    keep_steps: bool = False,
+) -> ServingRun:
+    """Serve a trace and check the run; `keep_steps` as of `Cluster.serve`.
 
     Raises
     ------
@@ -114,6 +120,6 @@ def serve(trace: RequestTrace, profile: DeviceProfile, options: ServerOptions) -
     FaultError
         If an invariant does not hold.
     """
-    run = build_cluster(profile, options).serve(trace)
+    run = build_cluster(profile, options).serve(trace, keep_steps=keep_steps)
     check_run(run)
     return run

@@ -96,6 +96,9 @@ _EXAMPLE = """Examples:
 )
 @click.option("--json", "json_file", metavar="FILE", help="Write the metrics there.")
 @click.option("--csv", "csv_file", metavar="FILE", help="Write the times of every request there.")
+@click.option(
+    "--timeline", metavar="FILE", help="Write a Chrome trace, which Perfetto shows, there."
+)
 def serve(requests: str, json_file: str | None, csv_file: str | None, **given: Any) -> None:
     """Serve a trace of requests and print latencies, throughput, utilisation and memory.
 
@@ -111,9 +114,11 @@ def serve(requests: str, json_file: str | None, csv_file: str | None, **given: A
     from fanweave.sim.report.files import write_json, write_text
     from fanweave.sim.serving.difference import differences, print_differences, read_document
     from fanweave.sim.serving.report import print_metrics, requests_csv, serving_document
+    from fanweave.sim.serving.timeline import serving_timeline
 
     check_output(json_file)
     check_output(csv_file)
+    check_output(given["timeline"])
     other = None if given["against"] is None else read_document(given["against"])
     profile = load_profile(given["profile_name"])
     trace = read_requests(requests)
@@ -122,11 +127,11 @@ def serve(requests: str, json_file: str | None, csv_file: str | None, **given: A
     trace = _trace(trace, given)
     options = MEASURED_SERVER if given["compare"] else _options(given)
     slo = _slo(given)
-    run = run_server(trace, profile, options)
+    run = run_server(trace, profile, options, keep_steps=given["timeline"] is not None)
     metrics = measure(run)
     attained = None if slo is None else attainment(run, slo)
     document = serving_document(run, metrics, attained=attained)
-    stream = sys.stderr if STANDARD in (json_file, csv_file) else sys.stdout
+    stream = sys.stderr if STANDARD in (json_file, csv_file, given["timeline"]) else sys.stdout
     print_metrics(run, metrics, attained=attained, stream=stream)
     if metrics.extrapolated_share:
         click.echo(
@@ -149,6 +154,8 @@ def serve(requests: str, json_file: str | None, csv_file: str | None, **given: A
         write_json(json_file, document)
     if csv_file is not None:
         write_text(csv_file, requests_csv(run))
+    if given["timeline"] is not None:
+        write_json(given["timeline"], serving_timeline(run))
 
 
 def _trace(trace: "RequestTrace", given: dict[str, Any]) -> "RequestTrace":
