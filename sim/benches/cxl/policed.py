@@ -7,7 +7,7 @@ from fanweave.golden.isa.cxl_event import Channel
 from fanweave.sim.benches.cxl.checker import DifferenceError
 from fanweave.sim.benches.cxl.contents import LineContents
 from fanweave.sim.benches.cxl.island_checker import IslandChecker
-from fanweave.sim.benches.cxl.records import Planned, Wrote
+from fanweave.sim.benches.cxl.records import Planned, Record, Wrote
 from fanweave.sim.benches.cxl.verilated import Devices, Traffic
 from fanweave.sw.ebpf.driver import EngineDriver, over, run_now
 from fanweave.sw.ebpf.driver.objects import install_object, object_contents
@@ -46,6 +46,7 @@ def play_policed(
     deny: bool = False,
     seed: int = 0,
     devices: Devices | None = None,
+    seen: list[Record] | None = None,
 ) -> tuple[IslandChecker, Contents, Contents]:
     """Play a plan with programs that judge requests, held against golden.
 
@@ -67,6 +68,8 @@ def play_policed(
         Rules of the filter, all with one default; without, that of `judge_all`.
     deny : bool
         That default.
+    seen : list of Record, optional
+        Gets all that happened.
 
     Returns
     -------
@@ -100,6 +103,8 @@ def play_policed(
             devices=devices,
         )
         for record in records:
+            if seen is not None:
+                seen.append(record)
             checker.see(record)
         if not checker.settled:
             raise DifferenceError("not everything is answered in the end")

@@ -4,9 +4,10 @@ import pytest
 
 from fanweave.golden.cxl.config import PRESETS
 from fanweave.golden.errors import FaultError, InputError
+from fanweave.golden.isa.cxl_switch import MoveStep
 from fanweave.sim.benches.cxl.bench import rows
 from fanweave.sim.benches.cxl.checker import DifferenceError
-from fanweave.sim.benches.cxl.records import Gave
+from fanweave.sim.benches.cxl.records import Gave, Moved
 from fanweave.sim.benches.cxl.soak import check, play
 from fanweave.sim.benches.cxl.traffic import RandomTraffic
 from fanweave.sim.benches.cxl.verilated import Devices, Traffic
@@ -17,8 +18,8 @@ CONFIG = PRESETS["tiny"]
 PORTS = frozenset({2, 3})
 
 
-def run(devices, *, timeout=2000, **traffic):
-    made = RandomTraffic(CONFIG, seed=1, requests=1500, **traffic)
+def run(devices, *, timeout=2000, requests=1500, **traffic):
+    made = RandomTraffic(CONFIG, seed=1, requests=requests, **traffic)
     with Traffic(CONFIG) as simulation:
         plan = made.plan(timeout=timeout)
         return list(simulation.play(plan, limit=200_000, seed=2, devices=devices))
@@ -54,6 +55,55 @@ def test_a_device_that_says_nothing_costs_only_its_own_requests():
     assert 100 < checker.count["lost"] < checker.count["answered"]
 
 
+@pytest.mark.parametrize("stall", [0.0, 0.4])
+def test_pages_move_while_hosts_read_and_write_them(stall):
+    devices = Devices(stall=stall, promote=0.5, single=True)
+    checker = check(CONFIG, run(devices, moves=5, requests=3000), devices)
+    count = checker.count
+    assert count["end"] + count["home"] > 4
+    assert count["flip"] > 50
+    assert count["give_up"] == count["lost"] == 0
+    assert checker.contents.reads > 2000
+
+
+def test_pages_stay_where_they_are_if_a_device_says_nothing():
+    devices = Devices(silent=frozenset({3}), promote=0.5, single=True)
+    checker = check(CONFIG, run(devices, timeout=200, moves=5), devices)
+    assert checker.count["give_up"] > 4
+    assert checker.count["flip"] < checker.count["hold"]
+    assert checker.contents.reads > 100
+
+
+def test_ports_are_bound_and_unbound_while_pages_move():
+    devices = Devices(promote=0.5, single=True)
+    checker = check(CONFIG, run(devices, moves=5, rebinds=30), devices)
+    assert checker.count["flip"] > 10
+    assert checker.contents.reads > 500
+
+
+@pytest.mark.parametrize("stall", [0.0, 0.2])
+def test_ports_die_and_come_back_while_pages_move(stall):
+    devices = Devices(stall=stall, promote=0.5, single=True)
+    records = run(devices, timeout=300, moves=5, deaths=5, requests=5000)
+    checker = check(CONFIG, records, devices)
+    assert checker.died == PORTS
+    assert not checker.dead
+    assert checker.count["lost"] > 20
+    assert checker.count["flip"] > 20
+    assert checker.contents.reads > 3000
+
+
+def test_a_log_of_a_page_that_did_not_move_is_refused():
+    """Requests go where the model does not know that their page is."""
+    devices = Devices(promote=0.5, single=True)
+    records = run(devices, moves=5, requests=3000)
+    steps = [record for record in records if isinstance(record.what, Moved)]
+    first = next(record for record in steps if record.what.step is MoveStep.FLIP)
+    rest = [record for record in records if record is not first]
+    with pytest.raises(DifferenceError):
+        check(CONFIG, rest, devices)
+
+
 def test_a_log_with_an_answer_too_few_is_refused():
     devices = Devices()
     records = run(devices)
@@ -87,6 +137,10 @@ def test_rows_of_the_bench():
     assert found["tiny, idle, answer to the host"] == 3
     assert 0.9 < found["tiny, reads to all devices"] <= 1
     assert 0.9 < found["tiny, writes to all devices"] <= 1
+    held, whole = found["tiny, idle, its lines held"], found["tiny, idle, a page moves"]
+    assert 64 < held < whole < 1000
+    assert found["tiny, reads to all devices, a page moves"] > whole
+    assert found["tiny, reads of others meanwhile"] > 0.5
 
 
 def test_more_snoops_than_tags_are_refused():
