@@ -22,6 +22,7 @@ __all__ = ["BENCHES", "bench"]
 #: name -> "module:function" with the signature ``rows(quick: bool, seed: int) -> list[BenchRow]``;
 #: one with parts takes ``part``, one with values to compare with takes ``reference`` as well.
 BENCHES = {
+    "cluster": "fanweave.sim.benches.cluster.bench:rows",
     "core": "fanweave.sim.benches.core.bench:rows",
     "dops": "fanweave.sim.benches.dops.bench:rows",
     "dops-optimum": "fanweave.sim.benches.dops_optimum:rows",

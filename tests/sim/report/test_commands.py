@@ -56,7 +56,8 @@ def test_json_alone_goes_to_standard_output(asked):
 def test_an_unknown_bench_is_refused_with_the_list():
     message = (
         r"benchmark 'nope' is not known; "
-        r"choose one of core, dops, dops-optimum, ebpf, fp, serving, sim-speed, switch, ventaglio"
+        r"choose one of cluster, core, dops, dops-optimum, ebpf, fp, serving, sim-speed, switch, "
+        r"ventaglio"
     )
     with pytest.raises(InputError, match=message):
         call("nope")
