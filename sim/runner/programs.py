@@ -9,8 +9,15 @@ from fanweave.golden.errors import InputError
 __all__ = ["installed_program"]
 
 
-def installed_program(name: str) -> str:
+def installed_program(name: str, *, extra: str = "dev") -> str:
     """Path of a program that came with a Python package of this environment.
+
+    Parameters
+    ----------
+    name : str
+        The program.
+    extra : str
+        The extra of the project that brings it.
 
     Raises
     ------
@@ -21,6 +28,6 @@ def installed_program(name: str) -> str:
     if not path.is_file():
         raise InputError(
             f"program {name!r} is not in {path.parent}; install it with "
-            f"'{sys.executable} -m pip install \"fanweave[dev]\"'"
+            f"'{sys.executable} -m pip install \"fanweave[{extra}]\"'"
         )
     return str(path)

@@ -45,7 +45,7 @@ def test_every_core_is_accepted(tmp_path):
     listed = fusesoc(tmp_path, "core", "list")
     assert listed.returncode == 0, listed.stderr
     for unit in UNITS.values():
-        assert f"fanweave:rtl:{unit.name}:{__version__} : " in listed.stdout
+        assert f"fanweave:rtl:{unit.name}:{__version__} " in listed.stdout
     shown = fusesoc(tmp_path, "core", "show", "fanweave:rtl:ventaglio")
     assert shown.returncode == 0, shown.stderr
     for top in UNITS["ventaglio"].tops:
