@@ -15,6 +15,7 @@ from fanweave.golden.dops.calibration.profile import (
 from fanweave.golden.dops.calibration.readers import read_measurements
 from fanweave.golden.dops.calibration.report import calibrate
 from fanweave.golden.dops.models import load_model
+from fanweave.golden.dops.platforms import load_platform
 from fanweave.golden.timing.cached_costs import CachedCosts
 from fanweave.golden.timing.cluster import Cluster, ReplicaSpec, ServingRun
 from fanweave.golden.timing.comparison import ComparedMetric, compare
@@ -28,6 +29,7 @@ from fanweave.golden.timing.measured_server import (
     uncut_share,
     with_cache_hits,
 )
+from fanweave.golden.timing.placed_serving import PlacedServer, serve_placed
 from fanweave.golden.timing.request_files import read_requests
 from fanweave.golden.timing.requests import RequestTrace
 from fanweave.golden.timing.serving import ServerOptions, build_cluster, serve
@@ -50,6 +52,8 @@ _MEASURED = {
 _SPEED_GOAL = 100
 _CACHE_GOAL = 0.01
 _CACHE_REQUESTS, _CACHE_GRAIN = 500, 64
+#: Requests and their rate where every step is placed: so that batches form.
+_QUICK_PLANS, _PLAN_RATE = 20, 20.0
 _QUICK_REQUESTS = 2000
 #: Random differences of steps, about what counted steps differ from their costs, and the runs.
 _STEP_NOISE, _NOISY_RUNS, _QUICK_RUNS = 0.02, 20, 3
@@ -79,6 +83,7 @@ def rows(quick: bool, seed: int) -> list[BenchRow]:
     result += _inference_rows(measured, profile)
     result += _step_rows(with_hits, profile)
     result.append(_cache_row(conversation.first(_CACHE_REQUESTS), profile))
+    result.append(_plan_row(conversation.first(_QUICK_PLANS if quick else _CACHE_REQUESTS)))
     count = _QUICK_REQUESTS if quick else len(conversation.requests)
     result.append(_speed_row(conversation.first(count), profile))
     return result
@@ -236,6 +241,25 @@ def _cache_row(trace: RequestTrace, profile: DeviceProfile) -> BenchRow:
         case=f"step times by shape, {cached.found / cached.asked:.0%} remembered",
         metric="latency_error",
         value=float(np.abs(rounded / exact - 1).mean()),
+        unit="1",
+        goal=_CACHE_GOAL,
+        origin="model",
+    )
+
+
+def _plan_row(trace: RequestTrace) -> BenchRow:
+    """Mean error of end-to-end latencies if plans are kept by the shape of a step."""
+    server = PlacedServer(
+        model=load_model("qwen-1.8b"), platform=load_platform("hp32"), scheduler="HEFT"
+    )
+    busy = trace.at_rate(_PLAN_RATE)
+    kept, few = serve_placed(busy, server)
+    anew, all_passes = serve_placed(busy, replace(server, grain=0))
+    return BenchRow(
+        case=f"plans by shape, {len(busy.requests)} requests, {few.planned} passes placed and not "
+        f"{all_passes.planned}",
+        metric="latency_error",
+        value=float(np.abs(_ends(kept) / _ends(anew) - 1).mean()),
         unit="1",
         goal=_CACHE_GOAL,
         origin="model",

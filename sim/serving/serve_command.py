@@ -11,6 +11,7 @@ from fanweave.sim.report.files import STANDARD, check_output
 
 if TYPE_CHECKING:
     from fanweave.golden.dops.calibration.profile import DeviceProfile
+    from fanweave.golden.timing.cluster import ServingRun
     from fanweave.golden.timing.requests import RequestTrace
     from fanweave.golden.timing.serving import ServerOptions
     from fanweave.golden.timing.slo import Slo
@@ -25,6 +26,7 @@ _EXAMPLE = """Examples:
   fanweave serve --requests measured-server --compare
   fanweave serve --requests trace.csv --prefill-replicas 1 --decode-replicas 2
   fanweave serve --requests trace.csv --kv-bits 8 --against before.json
+  fanweave serve --requests trace.csv --platform hp32 --model qwen-1.8b --max-sequences 16
 """
 
 
@@ -44,6 +46,14 @@ _EXAMPLE = """Examples:
     show_default=True,
     help="Measured device and model.",
 )
+@click.option(
+    "--platform",
+    metavar="NAME|FILE",
+    help="Serve on this platform instead, as of place: a scheduler places every step.",
+)
+@click.option("--model", default="qwen-1.8b", show_default=True, help="With --platform.")
+@click.option("--scheduler", default="HEFT", show_default=True, help="With --platform.")
+@click.option("--elements", default="fp16", show_default=True, help="With --platform.")
 @click.option("--tensor", type=int, default=1, show_default=True, help="Tensor parallelism.")
 @click.option("--pipeline", type=int, default=1, show_default=True, help="Pipeline stages.")
 @click.option("--replicas", type=int, default=1, show_default=True, help="Copies of the model.")
@@ -120,6 +130,8 @@ def serve(requests: str, json_file: str | None, csv_file: str | None, **given: A
     check_output(csv_file)
     check_output(given["timeline"])
     other = None if given["against"] is None else read_document(given["against"])
+    if given["platform"] is not None and (given["compare"] or given["find_rate"]):
+        raise click.UsageError("--compare and --find-rate are for measured devices, not --platform")
     profile = load_profile(given["profile_name"])
     trace = read_requests(requests)
     if given["compare"] and given["cache_hits"]:
@@ -127,17 +139,23 @@ def serve(requests: str, json_file: str | None, csv_file: str | None, **given: A
     trace = _trace(trace, given)
     options = MEASURED_SERVER if given["compare"] else _options(given)
     slo = _slo(given)
-    run = run_server(trace, profile, options, keep_steps=given["timeline"] is not None)
+    keep = given["timeline"] is not None
+    if given["platform"] is not None:
+        run = _placed(trace, given, keep_steps=keep)
+    else:
+        run = run_server(trace, profile, options, keep_steps=keep)
     metrics = measure(run)
     attained = None if slo is None else attainment(run, slo)
     document = serving_document(run, metrics, attained=attained)
     stream = sys.stderr if STANDARD in (json_file, csv_file, given["timeline"]) else sys.stdout
     print_metrics(run, metrics, attained=attained, stream=stream)
     if metrics.extrapolated_share:
+        measured = f"measured on {profile.name} with {profile.card.name}"
+        if given["platform"] is not None:
+            measured = f"measured: costs of {given['platform']} come from its cards"
         click.echo(
             f"warning: {metrics.extrapolated_share:.1%} of the steps lie outside what was "
-            f"measured on {profile.name} with {profile.card.name}; times are +-"
-            f"{metrics.spread:.0%}",
+            f"{measured}; times are +-{metrics.spread:.0%}",
             err=True,
         )
     if given["find_rate"]:
@@ -213,6 +231,29 @@ def _options(given: dict[str, Any]) -> "ServerOptions":
         intake_ps=round(given["intake_us"] * _US),
         **{name: given[name] for name in names},
     )
+
+
+def _placed(trace: "RequestTrace", given: dict[str, Any], *, keep_steps: bool) -> "ServingRun":
+    from fanweave.golden.dops.models import load_model
+    from fanweave.golden.dops.platforms import load_platform
+    from fanweave.golden.timing.placed_serving import PlacedServer, serve_placed
+
+    for name, alone in (("tensor", 1), ("pipeline", 1), ("replicas", 1), ("prefill_replicas", 0)):
+        if given[name] != alone:
+            raise click.UsageError(f"--{name.replace('_', '-')} does not go with --platform")
+    server = PlacedServer(
+        model=load_model(given["model"]),
+        platform=load_platform(given["platform"]),
+        scheduler=given["scheduler"],
+        elements=given["elements"],
+        **{
+            name: given[name]
+            for name in ("max_sequences", "token_budget", "block_tokens", "prefix_caching")
+        },
+    )
+    run, placed = serve_placed(trace, server, keep_steps=keep_steps)
+    click.echo(f"{placed.planned} passes were placed by {given['scheduler']}", err=True)
+    return run
 
 
 def _slo(given: dict[str, Any]) -> "Slo | None":

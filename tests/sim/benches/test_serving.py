@@ -15,3 +15,5 @@ def test_rows_cover_operators_requests_cache_and_speed():
     assert speed.met
     (cache,) = [row for row in found if row.case.startswith("step times by shape")]
     assert cache.met
+    (plans,) = [row for row in found if row.case.startswith("plans by shape, 20 requests")]
+    assert plans.met

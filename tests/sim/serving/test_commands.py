@@ -156,3 +156,22 @@ def test_serve_against_what_cannot_be_compared(tmp_path):
             run("serve", "--requests", trace, "--against", other)
     with pytest.raises(InputError, match="no cannot be read"):
         run("serve", "--requests", trace, "--against", tmp_path / "no")
+
+
+def test_serve_on_a_platform_whose_steps_are_placed(tmp_path):
+    trace = tmp_path / "trace.csv"
+    trace.write_text("arrival_s,input_tokens,output_tokens\n0,60,4\n0.001,40,3\n")
+    common = ("serve", "--requests", trace, "--platform", "hp32", "--max-sequences", 2)
+    result = run(*common, "--json", "-")
+    document = json.loads(result.stdout)
+    assert document["requests"] == 2
+    assert document["extrapolated_share"] == 1.0
+    assert "passes were placed by HEFT" in result.stderr
+    assert "costs of hp32 come from its cards" in " ".join(result.stderr.split())
+    for more, words in (
+        (("--compare",), "not --platform"),
+        (("--tensor", 2), "--tensor does not go with --platform"),
+    ):
+        refused = CliRunner().invoke(cli, [str(each) for each in (*common, *more)])
+        assert refused.exit_code != 0
+        assert words in refused.output + str(refused.exception)

@@ -1,0 +1,154 @@
+"""Times of steps on devices of several kinds, each step placed by a scheduler."""
+
+from collections.abc import Callable
+
+from fanweave.golden.dops.layouts import Layout
+from fanweave.golden.dops.models import ModelCard
+from fanweave.golden.dops.place import make_machine
+from fanweave.golden.dops.platforms import Platform
+from fanweave.golden.dops.records import DEFAULT_RECORD, load_record
+from fanweave.golden.dops.schedulers.base import Pass, Scheduler, allowed_devices
+from fanweave.golden.dops.simulate import Workload
+from fanweave.golden.dops.sound import fair
+from fanweave.golden.dops.sound_problem import sound_problems
+from fanweave.golden.dops.work import Phase
+from fanweave.golden.dops.work import Step as PassStep
+from fanweave.golden.errors import InputError
+from fanweave.golden.timing.step import Chunk, StepShape, StepTime
+
+__all__ = ["PLACED_SPREAD", "PlacedCosts"]
+
+#: Half-width of the interval of a placed step: its costs come from cards and not from
+#: measurements.
+PLACED_SPREAD = 0.2
+#: Uses over which a scheduler spreads a load: a server runs on and on.
+_USES = 1000
+_FRESH: tuple[tuple[Phase, int], ...] = (("prefill", 0), ("decode", 0), ("decode", 1))
+
+
+class PlacedCosts:
+    """Step costs of mode `sound`: a scheduler places every step anew.
+
+    A step is a pass of prefill for each chunk, then one of decode for all sequences at their mean
+    context. Weights are where a pass of prefill and two of decode of `max_sequences` have left
+    them, so a step's time hangs on its shape alone. A chunk behind stored tokens takes what the
+    whole prompt up to its end takes longer than the prompt up to its begin.
+
+    Parameters
+    ----------
+    model, platform
+        What runs, and where.
+    scheduler : callable
+        Makes the scheduler.
+    max_sequences, max_tokens : int
+        Memory for keys and values of so many sequences of so many tokens is set aside.
+    elements : str
+        Element format of weights, activations, keys and values.
+    home : str
+        Where keys and values are: ``pim``, ``npu`` or ``host``; the first that has room if not
+        given.
+
+    Attributes
+    ----------
+    planned : int
+        Passes that were placed.
+
+    Raises
+    ------
+    InputError
+        If something does not fit.
+    """
+
+    stages = 1
+
+    def __init__(
+        self,
+        model: ModelCard,
+        platform: Platform,
+        scheduler: Callable[[], Scheduler],
+        *,
+        max_sequences: int,
+        max_tokens: int,
+        elements: str = "fp16",
+        home: str = "",
+    ) -> None:
+        work = Workload(batch=max_sequences, prefill=max_tokens, decode=0)
+        record = load_record(DEFAULT_RECORD)
+        cases = sound_problems(model, platform, work, record, elements=elements)
+        fitting = [case for case in cases if home in ("", case.home.place)]
+        if not fitting:
+            raise InputError(
+                f"keys and values of {max_sequences} sequences of {max_tokens} tokens have no room "
+                f"at home {home!r}; choose one of {', '.join(case.home.place for case in cases)}"
+            )
+        self._case = fitting[0]
+        flat = self._case.flat
+        compiled = platform.topology != "star"
+        self._scheduler, quick = fair(scheduler(), compiled=compiled)
+        layouts = [int(Layout.LINEAR)] * len(flat.graph.weights)
+        self._machine = make_machine(self._case, layouts, compiled=quick)
+        self._scheduler.start(flat, platform)
+        self._devices = {
+            phase: allowed_devices(flat, platform, self._types(phase))
+            for phase in ("prefill", "decode")
+        }
+        self.planned = 0
+        self._end = 0
+        for phase, token in _FRESH:
+            batch = 1 if phase == "prefill" else max_sequences
+            self._pass(PassStep(phase, batch, max(1, max_tokens // 2) + token))
+        self._warm = self._machine.snapshot(), self._end
+
+    def _types(self, phase: Phase) -> Callable[..., tuple[str, ...]]:
+        return lambda kind: self._scheduler.types(kind, phase)
+
+    def step(self, shape: StepShape) -> StepTime:
+        """Time of a step."""
+        state, self._end = self._warm
+        begin = self._end
+        self._machine.restore(state)
+        for chunk in shape.chunks:
+            self._chunk(chunk)
+        if shape.decodes:
+            mean = max(1, round(shape.context_sum / shape.decodes))
+            self._pass(PassStep("decode", shape.decodes, mean))
+        return StepTime(
+            stages=(self._end - begin,),
+            transfer=0,
+            host=0,
+            spread=PLACED_SPREAD,
+            calibrated=False,
+        )
+
+    def _chunk(self, chunk: Chunk) -> None:
+        begin = self._end
+        self._pass(PassStep("prefill", 1, chunk.context + chunk.tokens))
+        if not chunk.context:
+            return
+        whole = self._end - begin
+        state, self._end = self._warm
+        start = self._end
+        self._machine.restore(state)
+        self._pass(PassStep("prefill", 1, chunk.context))
+        self._end = begin + max(1, whole - (self._end - start))
+        self._machine.restore(state)
+        self._machine.wait(self._end)
+
+    def _pass(self, step: PassStep) -> None:
+        """Place one pass behind the last one."""
+        machine = self._machine
+        costs = self._case.tables.step(step)
+        machine.wait(self._end)
+        machine.begin(costs)
+        self._scheduler.place(
+            Pass(
+                timing=machine,
+                costs=costs,
+                phase=step.phase,
+                token=0,
+                tokens=_USES,
+                devices=self._devices[step.phase],
+            )
+        )
+        self._end = max(self._end, machine.makespan())
+        self.planned += 1

@@ -1,0 +1,96 @@
+"""Serves a trace on devices of several kinds, with a placement for every step."""
+
+from dataclasses import dataclass
+
+from fanweave.golden.dops.models import ModelCard
+from fanweave.golden.dops.platforms import Platform
+from fanweave.golden.dops.records import DEFAULT_RECORD, load_record
+from fanweave.golden.dops.registry import Request, make_scheduler
+from fanweave.golden.dops.simulate import Workload
+from fanweave.golden.timing.cached_costs import CachedCosts
+from fanweave.golden.timing.cluster import Cluster, ReplicaSpec, ServingRun
+from fanweave.golden.timing.config import ReplicaConfig
+from fanweave.golden.timing.invariants import check_run
+from fanweave.golden.timing.placed_costs import PlacedCosts
+from fanweave.golden.timing.requests import RequestTrace
+from fanweave.golden.timing.step import StepCosts
+
+__all__ = ["PLAN_GRAIN", "PlacedServer", "serve_placed"]
+
+#: Tokens to which contexts are rounded before a plan is looked up.
+PLAN_GRAIN = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlacedServer:
+    """A server whose steps a scheduler places.
+
+    Attributes
+    ----------
+    model, platform
+        What runs, and where.
+    scheduler : str
+        A name of `fanweave.golden.dops.registry.scheduler_names`.
+    elements : str
+        Element format.
+    max_sequences, token_budget, block_tokens, prefix_caching
+        See `fanweave.golden.timing.config.ReplicaConfig`.
+    grain : int
+        See `CachedCosts`; 0: every step is placed anew.
+    """
+
+    model: ModelCard
+    platform: Platform
+    scheduler: str
+    elements: str = "fp16"
+    max_sequences: int = 16
+    token_budget: int = 2048
+    block_tokens: int = 16
+    prefix_caching: bool = True
+    grain: int = PLAN_GRAIN
+
+
+def serve_placed(
+    trace: RequestTrace, server: PlacedServer, *, keep_steps: bool = False
+) -> tuple[ServingRun, PlacedCosts]:
+    """Serve a trace and check the run.
+
+    Memory for keys and values is set aside for the longest request in every place.
+
+    Raises
+    ------
+    InputError
+        If something does not fit, or there is no such scheduler.
+    FaultError
+        If an invariant does not hold.
+    """
+    longest = max(request.input_tokens + request.output_tokens for request in trace.requests)
+    request = Request(
+        model=server.model,
+        platform=server.platform,
+        workload=Workload(batch=server.max_sequences, prefill=longest, decode=0),
+        record=load_record(DEFAULT_RECORD),
+        scheduler=server.scheduler,
+        elements=server.elements,
+    )
+    placed = PlacedCosts(
+        server.model,
+        server.platform,
+        lambda: make_scheduler(request),
+        max_sequences=server.max_sequences,
+        max_tokens=longest,
+        elements=server.elements,
+    )
+    costs: StepCosts = CachedCosts(placed, grain=server.grain) if server.grain else placed
+    config = ReplicaConfig(
+        max_sequences=server.max_sequences,
+        token_budget=server.token_budget,
+        block_tokens=server.block_tokens,
+        kv_blocks=server.max_sequences * -(-longest // server.block_tokens),
+        prefix_caching=server.prefix_caching,
+        asynchronous=False,
+    )
+    cluster = Cluster([ReplicaSpec(costs=costs, config=config)])
+    run = cluster.serve(trace, keep_steps=keep_steps)
+    check_run(run)
+    return run, placed
