@@ -23,7 +23,7 @@ __all__ = [
 
 _SOURCES = Path(__file__).resolve().parent / "source"
 #: Elements of FP32 that a group of eight registers of 512 bits holds.
-_LONGEST_ROW = 128
+_LONGEST = 128
 _COLUMNS = 256
 
 
@@ -34,7 +34,7 @@ class Tiling:
     Attributes
     ----------
     width : int
-        Columns of a tile, a multiple of 32; the product's columns are a multiple of it.
+        Columns of a tile, a multiple of 32; columns of zeros fill the last one.
     depth : int
         Most rows of weights in a chunk.
     """
@@ -94,7 +94,8 @@ def _sparse_activations(block: np.ndarray) -> bytes:
     def rows() -> Iterator[tuple[int, bytes]]:
         for row in block:
             places = np.flatnonzero(row)
-            yield places.size, row[places].tobytes() + (4 * places).astype("<u2").tobytes()
+            behind = np.append(4 * places, 0).astype("<u2")
+            yield places.size, row[places].tobytes() + behind.tobytes()
 
     return _recorded(rows(), block.shape[0])
 
@@ -121,20 +122,22 @@ def choose_width(w: np.ndarray) -> int:
     Parameters
     ----------
     w : ndarray, float32 [K, P]
-        Weights; P is a multiple of 32.
+        Weights.
 
     Raises
     ------
     InputError
         If there is none, because a row has too many weights.
     """
-    columns = w.shape[1]
-    for width in range(min(_COLUMNS, columns), 0, -1):
-        if width % 32 or columns % width:
-            continue
-        if np.count_nonzero(w.reshape(w.shape[0], -1, width), axis=2).max() <= _LONGEST_ROW:
+    for width in range(_COLUMNS, 0, -32):
+        if np.count_nonzero(_padded(w, width).reshape(w.shape[0], -1, width), 2).max() <= _LONGEST:
             return width
-    raise InputError(f"the weights' {columns} columns cannot be cut into tiles of a multiple of 32")
+    raise InputError("no tile of 32 columns or more has rows of weights that fit")
+
+
+def _padded(w: np.ndarray, width: int) -> np.ndarray:
+    """Weights with columns of zeros up to a whole number of tiles."""
+    return np.pad(w, ((0, 0), (0, -w.shape[1] % width)))
 
 
 def prepare_layer(
@@ -160,12 +163,12 @@ def prepare_layer(
     InputError
         If the cut does not fit the product, or the blocks do not fit the L1.
     """
-    (m, depth), columns = a.shape, w.shape[1]
-    if tiling.width % 32 or not 32 <= tiling.width <= _COLUMNS or columns % tiling.width:
+    if tiling.width % 32 or not 32 <= tiling.width <= _COLUMNS:
         raise InputError(
-            f"tiles of {tiling.width} columns; expected a multiple of 32 up to {_COLUMNS} that "
-            f"divides {columns}"
+            f"tiles of {tiling.width} columns; expected a multiple of 32 up to {_COLUMNS}"
         )
+    w = _padded(w, tiling.width)
+    (m, depth), columns = a.shape, w.shape[1]
     chunks = [slice(at, min(at + tiling.depth, depth)) for at in range(0, depth, tiling.depth)]
     tiles = [slice(at, at + tiling.width) for at in range(0, columns, tiling.width)]
     weights = [kernel.weights(np.ascontiguousarray(w[k, p])) for p in tiles for k in chunks]

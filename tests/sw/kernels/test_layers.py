@@ -26,13 +26,15 @@ def matrices(m, k, p, sparsity, seed):
 def run(name, programs, a, w, tiling):
     """Bits of the product, and instructions."""
     result = run_prepared(prepare_layer(LAYERS[name], programs[name], a, w, tiling))
-    return result.c, result.instructions
+    # Columns that fill the last tile have nothing in them.
+    assert not result.c[:, w.shape[1] :].any()
+    return result.c[:, : w.shape[1]], result.instructions
 
 
 @pytest.mark.parametrize("name", LAYERS)
 @pytest.mark.parametrize(
     ("m", "k", "p", "width", "depth"),
-    [(1, 20, 64, 32, 7), (4, 16, 64, 64, 16), (5, 33, 192, 96, 16), (2, 9, 256, 128, 4)],
+    [(1, 20, 64, 32, 7), (4, 16, 64, 64, 16), (5, 33, 192, 96, 16), (2, 9, 200, 128, 4)],
 )
 def test_bits(programs, name, m, k, p, width, depth):
     a, w = matrices(m, k, p, 0.5, seed=m * k + p)
@@ -60,18 +62,18 @@ def test_zeros_of_both_sides_are_left_out(programs):
 def test_the_widest_tile_has_rows_that_fit():
     _, w = matrices(1, 16, 512, 0.5, seed=3)
     width = choose_width(w)
-    assert width == 128
+    counts = [np.count_nonzero(w[:, at : at + width], axis=1).max() for at in range(0, 512, width)]
+    assert 160 <= width < 256
+    assert max(counts) <= 128
     w[:, ::2] = 0
     assert choose_width(w) == 256
-    with pytest.raises(InputError, match="columns cannot be cut"):
-        choose_width(w[:, :250])
+    assert choose_width(np.ones((4, 300), np.float32)) == 128
 
 
 @pytest.mark.parametrize(
     ("tiling", "message"),
     [
         (Tiling(width=48, depth=4), "tiles of 48 columns; expected a multiple of 32 up to 256"),
-        (Tiling(width=128, depth=4), "that divides 192"),
         (Tiling(width=192, depth=1000), "bytes or more; the L1 has"),
     ],
 )
