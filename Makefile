@@ -20,6 +20,8 @@ WINDOW  ?=
 FILE    ?=
 SVG     ?= build/waves.svg
 OUT     ?= build/verilog
+TARGET  ?=
+UNIT    ?=
 QUICK   ?=
 JSON    ?=
 MINUTES ?= 10
@@ -32,7 +34,7 @@ seed   = $(if $(SEED),--seed $(SEED))
 # WAVES=1 dumps the window that the run chooses, WAVES=FROM:TO these cycles.
 waves  = $(if $(filter-out 0,$(WAVES)),--waves $(if $(findstring :,$(WAVES)),$(WAVES)))
 
-.PHONY: help setup doctor sim test verilog waves lint model report soak clean distclean
+.PHONY: help setup doctor sim test verilog synth waves lint model report soak clean distclean
 
 help: ## List the targets and their options
 	@awk -F ':.*## ' '/^[a-z%-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -69,6 +71,9 @@ test: $(READY) ## Run the test suite [TESTS=tests/sim JOBS=2]
 verilog: $(READY) ## Generate Verilog for synthesis [CONFIG= OUT=build/verilog]
 	@mkdir -p $(dir $(OUT))
 	@$(BIN)/fanweave verilog ventaglio $(config) -o $(OUT)
+
+synth: $(READY) ## Area and longest path of units in all presets, or Fmax [UNIT= CONFIG= TARGET=asic|ecp5 JSON=]
+	@$(BIN)/fanweave synth $(UNIT) $(config) $(if $(TARGET),--target $(TARGET)) $(if $(JSON),--json $(JSON))
 
 waves: $(READY) ## Say how to open the newest waveform, and draw it [FILE= WINDOW=FROM:TO SVG=]
 	@mkdir -p $(dir $(SVG))

@@ -26,6 +26,7 @@ COMMANDS: dict[str, str] = {
     "serve": "fanweave.sim.serving.serve_command:serve",
     "sim": "fanweave.sim.benches.commands:sim",
     "soak": "fanweave.sim.benches.soak_commands:soak",
+    "synth": "fanweave.sim.synthesis.synth_command:synth",
     "sweep": "fanweave.sim.placement.sweep_command:sweep",
     "trace": "fanweave.sw.traces.commands:trace",
     "verilog": "fanweave.sim.synthesis.commands:verilog",
