@@ -71,6 +71,7 @@ def package(
         "registers": [
             {"byte_address": 4 * entry.address, **asdict(entry)} for entry in unit.registers
         ],
+        "csrs": [{"number": entry.address, **asdict(entry)} for entry in unit.csrs],
     }
     files[f"{unit.name}.json"] = json.dumps(document, indent=2) + "\n"
     return files

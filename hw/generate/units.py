@@ -19,7 +19,7 @@ from fanweave.golden.isa.ebpf_machine import FaultCause
 from fanweave.golden.isa.ebpf_maps import RingQuery
 from fanweave.golden.isa.formats import ElementFormat
 from fanweave.golden.isa.registers import Field, Register
-from fanweave.golden.isa.riscv_csr import Cause
+from fanweave.golden.isa.riscv_csr import CSRS, Cause
 from fanweave.golden.presets import find_preset
 from fanweave.golden.ventaglio import config as ventaglio_config
 from fanweave.hw.core import config as core_config
@@ -98,6 +98,8 @@ class Unit:
         Paragraphs about all of its registers.
     layouts : tuple of Layout
         What is wider than a register.
+    csrs : tuple of Register
+        Control and status registers, which instructions reach by their numbers.
     """
 
     name: str
@@ -109,6 +111,7 @@ class Unit:
     codes: tuple[Code, ...]
     register_rules: tuple[str, ...] = ()
     layouts: tuple[Layout, ...] = ()
+    csrs: tuple[Register, ...] = ()
 
     def preset(self, name: str) -> Any:
         """Look a preset up.
@@ -318,6 +321,7 @@ _CORE = Unit(
     },
     registers=(),
     codes=(Code(title="Causes of traps (`halt.cause`, `mcause`)", values=Cause),),
+    csrs=CSRS,
 )
 
 #: Units by name.

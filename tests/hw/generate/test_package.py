@@ -116,6 +116,22 @@ def test_another_process_generates_the_same_bytes(files):
     assert finished.stdout.strip() == here
 
 
+def test_every_unit_has_a_register_document():
+    for unit in UNITS.values():
+        text = register_document(unit)
+        assert text.startswith(f"# Registers of the {unit.name} unit\n"), unit.name
+        for entry in (*unit.registers, *unit.csrs):
+            assert f"`{entry.name}`" in text
+        assert unit.registers or unit.csrs
+
+
+def test_registers_that_instructions_reach_have_their_numbers():
+    text = register_document(find_unit("core"))
+    assert "| 0x342 | [`mcause`](#mcause) | rw | Why it trapped. |" in text
+    assert "| 2 | `ILLEGAL_INSTRUCTION` |" in text
+    assert "four times the word address" not in text
+
+
 @pytest.mark.parametrize("name", ["ventaglio", "ebpf"])
 def test_the_register_document_is_up_to_date(name):
     document = ROOT / f"docs/{name}/registers.md"
