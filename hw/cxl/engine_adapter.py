@@ -1,6 +1,6 @@
 """Between the switch and the policy engine: events to engines that are free, verdicts back."""
 
-from amaranth import Module, Signal
+from amaranth import Module, Mux, Signal
 from amaranth.hdl import Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -79,6 +79,8 @@ class EngineAdapter(wiring.Component):
         The switch's side.
     events, contexts, verdicts : arrays of streams
         The engines' side; see `PolicyEngine`.
+    set_time : In(1); new_time : In(32)
+        The time that programs see in the next cycle.
     """
 
     def __init__(self, *, engines: int, clock_ns: int) -> None:
@@ -90,6 +92,8 @@ class EngineAdapter(wiring.Component):
         self.clock_ns = clock_ns
         super().__init__(
             {
+                "set_time": In(1),
+                "new_time": In(32),
                 "policy_events": In(stream.Signature(PolicyEvent)),
                 "policy_verdicts": Out(stream.Signature(PolicyVerdict)),
                 "events": Out(stream.Signature(Event)).array(engines),
@@ -101,7 +105,7 @@ class EngineAdapter(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         time_ns = Signal(64)
-        m.d.sync += time_ns.eq(time_ns + self.clock_ns)
+        m.d.sync += time_ns.eq(Mux(self.set_time, self.new_time, time_ns + self.clock_ns))
         m.submodules.arbiter = arbiter = Arbiter(shape=PolicyVerdict, sources=self.engines)
         can_hold = Signal(self.engines)
         first = can_hold & (~can_hold + 1)

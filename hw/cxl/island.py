@@ -1,13 +1,15 @@
 """A switch island: the switch, and the policy engine that judges its messages."""
 
-from amaranth import Module
+from amaranth import Module, Mux
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from fanweave.golden.cxl.island_config import IslandConfig
+from fanweave.golden.isa.cxl_island import FIRST_ADDRESS
 from fanweave.hw.cxl.engine_adapter import EngineAdapter
 from fanweave.hw.cxl.payloads import Decided, Moving, PolicyEvent, PolicyVerdict
 from fanweave.hw.cxl.switch import Switch
+from fanweave.hw.cxl.verdict_memory import VerdictMemory
 from fanweave.hw.ebpf.host_port import ADDRESS_BITS, BUS_PREFIX
 from fanweave.hw.ebpf.policy_engine import PolicyEngine
 from fanweave.hw.stream.axi_lite import axi_lite_members
@@ -79,8 +81,10 @@ class Island(wiring.Component):
         m.submodules.adapter = adapter = EngineAdapter(
             engines=self.config.engine.engines, clock_ns=self.config.switch.clock_ns
         )
+        m.submodules.verdicts = memory = VerdictMemory(entries=self.config.verdict_entries)
         for name in self._shared:
-            self._share(m, name, switch)
+            if name != "read_data":
+                self._share(m, name, switch)
         for name in axi_lite_members(ADDRESS_BITS, prefix=BUS_PREFIX):
             self._share(m, name, engine)
         m.d.comb += [
@@ -93,8 +97,21 @@ class Island(wiring.Component):
             self.observed.moving.eq(switch.moving),
             self.observed.dead.eq(switch.dead),
         ]
-        wiring.connect(m, switch.events, adapter.policy_events)
-        wiring.connect(m, adapter.policy_verdicts, switch.verdicts)
+        m.d.comb += [
+            memory.write.eq(self.commands.valid & self.commands.ready),
+            memory.command.eq(self.commands.payload),
+            memory.touched.eq(self.s_axil_awvalid & self.s_axil_awready),
+            memory.read_address.eq(self.read_address),
+            self.read_data.eq(
+                Mux(self.read_address >= FIRST_ADDRESS, memory.read_data, switch.read_data)
+            ),
+            adapter.set_time.eq(memory.set_time),
+            adapter.new_time.eq(memory.new_time),
+        ]
+        wiring.connect(m, switch.events, memory.policy_events)
+        wiring.connect(m, memory.policy_verdicts, switch.verdicts)
+        wiring.connect(m, memory.events, adapter.policy_events)
+        wiring.connect(m, adapter.policy_verdicts, memory.verdicts)
         for number in range(self.config.engine.engines):
             wiring.connect(m, adapter.events[number], engine.events[number])
             wiring.connect(m, adapter.contexts[number], engine.contexts[number])

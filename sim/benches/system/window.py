@@ -1,6 +1,5 @@
 """A window of a scenario on islands in RTL, held against golden to the cycle."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,11 +50,12 @@ def check_window(prepared: Prepared, config: IslandConfig, *, window: int) -> Wi
     """
     golden = run_golden(prepared, config, window=window, keep=True)
     maps = 0
+    drivers: dict[str, EngineDriver] = {}
     with SystemSimulation(config, islands=len(ISLANDS)) as simulation:
         for number, island in enumerate(ISLANDS):
             if island in prepared.built:
                 simulation.choose(number)
-                run_now(_install(simulation, prepared, island))
+                drivers[island] = run_now(_install(simulation, prepared, island))
         done, told = simulation.play(
             prepared.around,
             _writes(prepared),
@@ -68,7 +68,7 @@ def check_window(prepared: Prepared, config: IslandConfig, *, window: int) -> Wi
             simulation.choose(number)
             if island in prepared.built:
                 _compare_counts(simulation, golden, number)
-                maps += _compare_maps(simulation, prepared, golden, island)
+                maps += _compare_maps(drivers[island], prepared, golden, island)
     return WindowResult(
         setting=prepared.name,
         messages=len(done),
@@ -97,11 +97,12 @@ def _messages(golden: SystemRun) -> np.ndarray:
     return np.stack([*columns, line & 0xFFFFFFFF, line >> 32], axis=1)
 
 
-async def _install(simulation: SystemSimulation, prepared: Prepared, island: str) -> None:
+async def _install(simulation: SystemSimulation, prepared: Prepared, island: str) -> EngineDriver:
     built = prepared.built[island]
     driver = await EngineDriver.identify(over(simulation))
     await driver.set_budget(budget_of(built.unit.place))
     await install_object(driver, built.loaded, built.contents)
+    return driver
 
 
 def _compare_latencies(prepared: Prepared, golden: SystemRun, done: np.ndarray) -> None:
@@ -136,8 +137,8 @@ def _compare_verdicts(golden: SystemRun, told: np.ndarray) -> int:
         if len(wrong) or len(found) != len(expected):
             at = int(wrong[0]) if len(wrong) else both
             raise FaultError(
-                f"{island}: verdict {at} of {len(expected)} (in RTL of {len(found)}) differs: cycle "
-                f"and r0 are {found[at : at + 1].tolist()} instead of "
+                f"{island}: verdict {at} of {len(expected)} (in RTL of {len(found)}): cycle and r0 "
+                f"are {found[at : at + 1].tolist()} instead of "
                 f"{expected[at : at + 1].tolist()}"
             )
     return len(rows)
@@ -156,16 +157,9 @@ def _compare_counts(simulation: SystemSimulation, golden: SystemRun, island: int
             )
 
 
-def _compare_maps(
-    simulation: SystemSimulation, prepared: Prepared, golden: SystemRun, island: str
-) -> int:
+def _compare_maps(driver: EngineDriver, prepared: Prepared, golden: SystemRun, island: str) -> int:
     built = prepared.built[island]
-
-    async def read() -> Contents:
-        driver = await EngineDriver.identify(over(simulation))
-        return await object_contents(driver, built.loaded)
-
-    found: Mapping[int, object] = run_now(read())
+    found: Contents = run_now(object_contents(driver, built.loaded))
     expected = map_contents(golden.machines[island].maps)
     for number, entries in expected.items():
         if _ordered(found[number]) != _ordered(entries):
