@@ -28,6 +28,7 @@ COMMANDS: dict[str, str] = {
     "soak": "fanweave.sim.benches.soak_commands:soak",
     "synth": "fanweave.sim.synthesis.synth_command:synth",
     "sweep": "fanweave.sim.placement.sweep_command:sweep",
+    "system": "fanweave.sim.benches.system.commands:system",
     "trace": "fanweave.sw.traces.commands:trace",
     "verilog": "fanweave.sim.synthesis.commands:verilog",
     "waves": "fanweave.sim.waves.commands:waves",

@@ -31,6 +31,7 @@ BENCHES = {
     "serving": "fanweave.sim.benches.serving:rows",
     "sim-speed": "fanweave.sim.benches.ventaglio.speed:rows",
     "switch": "fanweave.sim.benches.cxl.bench:rows",
+    "system": "fanweave.sim.benches.system.bench:rows",
     "ventaglio": "fanweave.sim.benches.ventaglio.bench:rows",
 }
 

@@ -1,0 +1,35 @@
+"""``fanweave bench system``: every shipped scenario under all of its settings, in golden."""
+
+from fanweave.golden.cxl.island_config import IslandConfig
+from fanweave.golden.errors import InputError
+from fanweave.golden.fabric.scenario import Scenario, load_scenario, scenario_names
+from fanweave.sim.benches.system.report import system_rows
+from fanweave.sim.report.bench_rows import BenchRow
+from fanweave.sw.system.run import SystemResult, run_golden
+from fanweave.sw.system.setups import prepare
+
+__all__ = ["results_of", "rows"]
+
+
+def results_of(scenario: Scenario) -> list[SystemResult]:
+    """All settings of a scenario, the compiled policies last."""
+    config = IslandConfig()
+    return [
+        run_golden(prepare(scenario, setting), config).result
+        for setting in (*scenario.settings, None)
+    ]
+
+
+def rows(quick: bool, seed: int, part: str = "") -> list[BenchRow]:
+    """Rows of ``fanweave bench system``; quick ones are of one layer, a part is a scenario."""
+    del seed  # nothing here is random
+    names = [part] if part else scenario_names()
+    if part and part not in scenario_names():
+        raise InputError(
+            f"part {part!r} is no scenario; choose one of {', '.join(scenario_names())}"
+        )
+    found: list[BenchRow] = []
+    for name in names:
+        scenario = load_scenario(name)
+        found += system_rows(name, results_of(scenario.with_layers(1) if quick else scenario))
+    return found
