@@ -37,9 +37,9 @@ _LIMIT = 50_000_000
 PLAIN = ("spmm-gather", "spmm-expand", "spmm-expand-all")
 #: Bytes of dense weights that fit the L1 beside the rest.
 _ROOM = 96 * 1024
-#: M, K, P of the published table's kind, and larger ones.
-_SHAPES = ((4, 64, 256), (8, 128, 128), (4, 256, 128), (16, 128, 64), (16, 64, 256))
-_VECTORS = ((64, 256), (256, 128))
+#: M, K, P of the published table's kind, and larger ones; every kernel's data fit the L1.
+_SHAPES = ((4, 64, 256), (8, 128, 128), (16, 128, 64), (16, 64, 256))
+_VECTORS = ((64, 256), (128, 128))
 _SPARSITIES = (0.4, 0.5, 0.6)
 #: Columns of a tile and rows of a chunk by sparsity: rows of weights fit a register group with
 #: room to spare, and two chunks the L1.
