@@ -6,9 +6,10 @@ from click.testing import CliRunner
 from fanweave.golden.errors import FaultError, InputError
 from fanweave.golden.riscv.cluster import Ending
 from fanweave.golden.riscv.program import parse_program
+from fanweave.sim.benches.core.engine import run
 from fanweave.sim.command import cli
 from fanweave.sw.kernels.compiler import build_program
-from fanweave.sw.kernels.engines import RunRequest, find_engine
+from fanweave.sw.kernels.engines import RunRequest, run_golden
 
 pytestmark = pytest.mark.verilator
 
@@ -63,7 +64,8 @@ def elf(tmp_path_factory):
 
 def play(path, engine, **options):
     program = parse_program(path.read_bytes(), path.name)
-    return find_engine(engine)(RunRequest(program=program, **options))
+    runs = {"rtl": run, "golden": run_golden}
+    return runs[engine](RunRequest(program=program, **options))
 
 
 @pytest.mark.parametrize("name", ["sort", "fail", "illegal", "overflow"])
@@ -88,8 +90,10 @@ def test_what_there_is_not(elf):
         play(elf("outer"), "rtl")
 
 
-def test_the_command(elf):
-    result = CliRunner().invoke(cli, ["run", str(elf("sort")), "--engine", "rtl"])
+def test_the_command_runs_programs_on_a_cluster(elf):
+    small = ["--engine", "rtl", "--config", "small"]
+    result = CliRunner().invoke(cli, ["run", str(elf("sort")), *small])
     assert "passed after" in result.output
-    result = CliRunner().invoke(cli, ["run", str(elf("fail")), "--engine", "rtl"])
+    assert "cycles: " in result.output
+    result = CliRunner().invoke(cli, ["run", str(elf("fail")), *small])
     assert isinstance(result.exception, FaultError)
