@@ -3,7 +3,7 @@
 import subprocess
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,8 @@ __all__ = [
 ]
 
 _NAME = "cluster"
+#: Lanes share their code: half of the C++, built in a fraction of the time, and as fast.
+_BUILD_ARGS = ("-fno-inline",)
 #: Sources that decide what the conversion gives: those that the cluster imports, as a test checks.
 SOURCES = (
     "golden/errors.py",
@@ -151,7 +153,8 @@ def cluster_design(config: ClusterConfig) -> Design:
 
         return Cluster(config=config)
 
-    return converted_design(build, name=_NAME, key=repr(config), sources=SOURCES)
+    design = converted_design(build, name=_NAME, key=repr(config), sources=SOURCES)
+    return replace(design, build_args=_BUILD_ARGS)
 
 
 def program_image(program: Program, config: ClusterConfig) -> Image:
