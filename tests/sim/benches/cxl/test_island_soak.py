@@ -1,0 +1,53 @@
+"""A program in an island moves the pages that hosts read and write, in Verilator."""
+
+import pytest
+
+from fanweave.golden.cxl.island_config import PRESETS
+from fanweave.golden.cxl.tables import Device
+from fanweave.golden.ebpf.machine import Machine
+from fanweave.golden.ebpf.program import Program
+from fanweave.golden.errors import InputError
+from fanweave.golden.isa.cxl_switch import MoveStep
+from fanweave.sim.benches.cxl.checker import DifferenceError
+from fanweave.sim.benches.cxl.island_checker import IslandChecker
+from fanweave.sim.benches.cxl.island_soak import PROMOTES, play
+from fanweave.sim.benches.cxl.policed import play_policed
+from fanweave.sim.benches.cxl.records import Moved, Record
+from fanweave.sim.benches.cxl.traffic import RandomTraffic, matching
+from fanweave.sim.benches.cxl.verilated import Devices
+from fanweave.sw.ebpf import assemble
+from fanweave.sw.ebpf.object.model import ObjectFile
+
+CONFIG = PRESETS["tiny"]
+
+
+@pytest.mark.verilator
+@pytest.mark.parametrize("inline", [False, True])
+def test_a_program_moves_pages_while_hosts_use_them(inline):
+    traffic = RandomTraffic(CONFIG.switch, seed=3, requests=1500, answered=True)
+    checker, _, _ = play_policed(
+        CONFIG,
+        ObjectFile.of_code(Program.of(assemble(PROMOTES))),
+        {},
+        traffic.plan(timeout=2000),
+        rules=matching(CONFIG.switch, skip=20, inline=inline),
+        budget=100,
+        limit=200_000,
+        devices=Devices(stall=0.2, single=True),
+    )
+    count = checker.count
+    assert count["end"] + count["home"] > 2
+    assert checker.contents.reads > 800
+    assert (count["judged"] > 0) == inline
+
+
+def test_a_move_that_no_program_asked_for_is_found():
+    checker = IslandChecker(CONFIG, Machine())
+    begin = Moved(MoveStep.BEGIN, 0, 0, 1, 0, Device(2, 0))
+    with pytest.raises(DifferenceError, match="cycle 4: no program moves page 0x1 to Device"):
+        checker.see(Record(4, begin))
+
+
+def test_an_unknown_preset_is_refused():
+    with pytest.raises(InputError, match="unknown preset 'huge' of unit island; choose one of"):
+        play(seed=1, config="huge")
