@@ -1,6 +1,7 @@
 """What a vector instruction asks of which unit, from the tables of golden."""
 
 from collections.abc import Callable
+from typing import Any
 
 from amaranth import Module, Value, signed, unsigned
 from amaranth.lib import data, enum, wiring
@@ -71,8 +72,11 @@ class VectorControls(data.Struct):
     ventaglio: unsigned(1)
 
 
-_LANES = {VectorUnitName.INTEGER: integer_operation, VectorUnitName.FLOAT: float_operation}
-_OWNERS: dict[VectorUnitName, Callable[[InstructionKind], int | None]] = {
+_LANES: dict[Any, Any] = {
+    VectorUnitName.INTEGER: integer_operation,
+    VectorUnitName.FLOAT: float_operation,
+}
+_OWNERS: dict[Any, Callable[[InstructionKind], int | None]] = {
     **_LANES,
     VectorUnitName.MEMORY: memory_operation,
     VectorUnitName.PERMUTE: permute_operation,
@@ -147,14 +151,14 @@ def _values(row: InstructionKind, unit: VectorUnitName) -> dict[str, int]:
         values["operation"] = int(operation)
     for field, scalar in _SCALARS.items():
         if field in row.fields:
-            values["scalar"] = scalar.value
+            values["scalar"] = scalar.value  # type: ignore[attr-defined]
     shape = row.vector
     if shape is None:
         return values
     reduces = base.startswith(("vred", "vwred", "vfred", "vfwred"))
     return values | {
         **{
-            name: _EXTENTS.get(width, Extent.GROUP).value
+            name: _EXTENTS.get(width, Extent.GROUP).value  # type: ignore[attr-defined]
             for name, width in (("vd", shape.vd), ("vs2", shape.vs2), ("vs1", shape.vs1))
         },
         "vd_step": _STEPS.get(shape.vd, 0) if shape.vd else 0,

@@ -183,7 +183,7 @@ class Sequencer(wiring.Component):
             write.data.eq(kept),
         ]
         plans = []
-        for unit in VectorUnitName:
+        for unit in VectorUnitName:  # type: ignore[attr-defined]
             if unit is VectorUnitName.VENTAGLIO:
                 continue
             name = unit.name.lower()

@@ -21,6 +21,7 @@ SOAKS = {
     "ebpf-maps": "fanweave.sim.benches.ebpf.map_lockstep:play",
     "island": "fanweave.sim.benches.cxl.island_soak:play",
     "switch": "fanweave.sim.benches.cxl.soak:play",
+    "vector": "fanweave.sim.benches.vector.soak:play",
     "vector-ventaglio": "fanweave.sim.benches.vector.ventaglio_soak:play",
     "ventaglio": "fanweave.sim.benches.ventaglio.soak:play",
 }

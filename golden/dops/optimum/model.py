@@ -198,7 +198,7 @@ class PlacementModel:
 
         There a load never waits for the link, so the time of an operator does not vary.
         """
-        shared = set()
+        shared: set[Any] = set()
         for operator, on in enumerate(self.on):
             kind = self._kinds[operator]
             producers = self._graph.predecessors[operator]

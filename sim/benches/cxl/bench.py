@@ -93,7 +93,7 @@ def _move_rows(config: SwitchConfig, name: str, *, quick: bool, seed: int) -> li
     loaded = moves_under_load(
         config, messages=_QUICK if quick else _MESSAGES, skip=_SKIP, seed=seed
     )
-    values = [
+    values: list[tuple[str, str, Sequence[float]]] = [
         (f"{name}, idle, a page moves", "cycles", idle.whole),
         (f"{name}, idle, its lines held", "cycles", idle.held),
         (f"{name}, reads to all devices, a page moves", "cycles", loaded.whole),

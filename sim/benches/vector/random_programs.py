@@ -214,7 +214,8 @@ def _settings(writer: _VectorWriter) -> None:
 
 
 def _store_registers(writer: _VectorWriter) -> None:
-    """All of them."""
+    """All of them, whatever ``vstart`` was."""
+    writer.add(assemble("csrrwi", csr=CSR_BY_NAME["vstart"].address, zimm=0, rd=0))
     writer.add(*load_constant(_ADDRESS, WATCH))
     for first in range(0, 32, 8):
         writer.add(assemble("vs8r.v", vs3=first, rs1=_ADDRESS))
@@ -234,10 +235,14 @@ def _loop(writer: _VectorWriter) -> None:
 
 
 def _on(writer: _VectorWriter) -> None:
-    """The units are on again, or the vector unit is off for a little."""
-    off = writer.generator.random() < 0.3
-    writer.add(*load_constant(_DISTANCE, 0x600 if off else _BITS))
-    writer.add(csr_access("csrrc" if off else "csrrs", "mstatus", 0, _DISTANCE))
+    """The units are on again, sometimes after the vector unit was off for a little."""
+    if writer.generator.random() < 0.2:
+        writer.add(*load_constant(_DISTANCE, 0x600))
+        writer.add(csr_access("csrrc", "mstatus", 0, _DISTANCE))
+        for _ in range(3):
+            writer.generator.choice((_arithmetic, _access))(writer)
+    writer.add(*load_constant(_DISTANCE, _BITS))
+    writer.add(csr_access("csrrs", "mstatus", 0, _DISTANCE))
 
 
 _CSR_ROWS = ("csrrw", "csrrs", "csrrc", "csrrwi", "csrrsi", "csrrci")
@@ -248,7 +253,7 @@ _KINDS: tuple[tuple[Callable[[_VectorWriter], None], float], ...] = (
     (scalar_piece, 20),
     (_settings, 6),
     (_loop, 1),
-    (_on, 2),
+    (_on, 4),
 )
 
 

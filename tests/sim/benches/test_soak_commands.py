@@ -63,8 +63,8 @@ def test_time_ends_a_soak_after_one_round_at_least(monkeypatch):
         (
             ("nothing",),
             "soak 'nothing' is not known; choose one of "
-            "core, ebpf, ebpf-linux, ebpf-loader, ebpf-maps, island, switch, vector-ventaglio, "
-            "ventaglio",
+            "core, ebpf, ebpf-linux, ebpf-loader, ebpf-maps, island, switch, vector, "
+            "vector-ventaglio, ventaglio",
         ),
         (("--config", "huge", "--rounds", "1"), "unknown configuration 'huge'; choose one of"),
         (("--rounds", "0"), "0 is not in the range"),
