@@ -1,5 +1,7 @@
 """Rate and latency of the switch, in Verilator."""
 
+from collections.abc import Sequence
+
 from fanweave.golden.cxl.config import PRESETS, SwitchConfig
 from fanweave.golden.cxl.messages import message
 from fanweave.golden.isa.cxl_event import Channel, ReqOpcode

@@ -57,7 +57,7 @@ def test_an_unknown_bench_is_refused_with_the_list():
     message = (
         r"benchmark 'nope' is not known; "
         r"choose one of cluster, core, dops, dops-optimum, ebpf, fp, serving, sim-speed, switch, "
-        r"ventaglio"
+        r"system, ventaglio"
     )
     with pytest.raises(InputError, match=message):
         call("nope")
