@@ -8,7 +8,7 @@ import numpy as np
 from fanweave.golden.dops.bounds import LowerBound
 from fanweave.golden.dops.costs.tables import CostTables
 from fanweave.golden.dops.flat import FlatGraph, flatten
-from fanweave.golden.dops.graph import Sharding, build_graph, default_sharding
+from fanweave.golden.dops.graph import Sharding, build_graph
 from fanweave.golden.dops.invariants import CHECKED, WAIVED_IN_IMITATION, Invariants
 from fanweave.golden.dops.kernel.schedulers import compiled_twin
 from fanweave.golden.dops.kernel.timing import CompiledTiming
@@ -89,7 +89,7 @@ def problem(
     elements : str
         Element format of weights, activations, keys and values.
     sharding : Sharding, optional
-        One piece a PIM if not given, as published, or as many as the model can be cut into.
+        One piece a PIM if not given, as published; one piece without PIMs.
 
     Raises
     ------
@@ -99,7 +99,8 @@ def problem(
     bits = element_bits(elements)
     platform = record.platform(platform)
     if sharding is None:
-        sharding = default_sharding(model, len(platform.indices("pim")))
+        pieces = max(1, len(platform.indices("pim")))
+        sharding = Sharding(attention=pieces, feed_forward=pieces)
     graph = build_graph(model, sharding, topology=platform.topology)
     home = home_by_capacity(
         platform,

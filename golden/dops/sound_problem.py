@@ -168,7 +168,7 @@ def sound_problems(
         Of the record only Bifocal's parameters and the period of planning count.
     elements : str
     sharding : Sharding, optional
-        As of `fanweave.golden.dops.place.problem`.
+        One piece a PIM if not given, or as many as the model can be cut into.
     options : SoundOptions, optional
         All of them if not given.
 
