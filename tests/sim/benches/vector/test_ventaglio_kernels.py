@@ -14,8 +14,13 @@ PEAK = 8
 #: Kernel, M, K, P, weights in a block of 4, and the least share of the peak.
 CASES = [
     ("spmm-ventaglio", 4, 64, 256, 2, 0.85),
+    ("spmm-ventaglio", 8, 128, 128, 2, 0.94),
+    ("spmm-ventaglio", 8, 256, 64, 2, 0.94),
+    ("spmm-ventaglio", 4, 64, 256, 1, 0.75),
+    ("spmm-ventaglio", 8, 128, 128, 1, 0.85),
     ("spmm-ventaglio", 3, 16, 128, 1, 0.2),
-    ("spmv-ventaglio", 1, 64, 256, 2, 0.5),
+    ("spmv-ventaglio", 1, 64, 256, 2, 0.75),
+    ("spmv-ventaglio", 1, 64, 256, 1, 0.6),
 ]
 
 
