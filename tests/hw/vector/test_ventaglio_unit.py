@@ -302,7 +302,7 @@ def test_random_orders(config, seed, pause, sequences):
             assert fault == bench.golden.hart.csrs.values["vtlerr"]
             faults.append(fault)
         assert faults.count(0) > 2
-        assert len(set(faults)) > 3
+        assert len(set(faults)) > 2
 
     simulate(bench, testbench)
 
