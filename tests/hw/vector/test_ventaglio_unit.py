@@ -301,7 +301,7 @@ def test_random_orders(config, seed, pause, sequences):
             fault = await bench.play(ctx, plans, turns)
             assert fault == bench.golden.hart.csrs.values["vtlerr"]
             faults.append(fault)
-        assert faults.count(0) > 2
+        assert faults.count(0) > 1
         assert len(set(faults)) > 2
 
     simulate(bench, testbench)
