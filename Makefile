@@ -48,9 +48,12 @@ $(READY): pyproject.toml constraints.txt
 	@echo "setting up $(VENV), once; a few minutes"
 	@$(PIP) --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
 	@$(call with_dots,$(PIP) install -qq -c constraints.txt pip setuptools wheel)
-	@$(call with_dots,$(PIP) install -qq --no-build-isolation -c constraints.txt -e '.[dev,fpga]')
+	@$(call with_dots,$(PIP) install -qq --no-build-isolation -c constraints.txt -e '.[$(extras)]')
 	@touch $@
 	@echo "set up"
+
+# A comma in a call would end its argument, so the list has a name.
+extras = dev,fpga
 
 # Runs a silent command with a dot every few seconds; the dots end with the shell that runs it.
 with_dots = (while sleep 5 && kill -0 $$$$ 2>/dev/null; do printf '.'; done) & dots=$$!; \
