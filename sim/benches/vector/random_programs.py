@@ -8,9 +8,10 @@ import random
 from collections.abc import Callable, Iterator
 
 from fanweave.golden.isa.cluster import REGIONS, RESET_ADDRESS, RegionName
-from fanweave.golden.isa.riscv import INSTRUCTION_BY_NAME, INSTRUCTIONS
+from fanweave.golden.isa.riscv import INSTRUCTION_BY_NAME, INSTRUCTIONS, kind_of
 from fanweave.golden.isa.riscv_csr import CSR_BY_NAME, Cause
 from fanweave.golden.isa.riscv_encoding import Access, Extension, InstructionKind, MemoryShape
+from fanweave.golden.isa.riscv_ventaglio import VENTAGLIO_CSRS
 from fanweave.hw.vector.config import VectorConfig
 from fanweave.hw.vector.unit_testing import GoldenVector, draw_shape, lmul_code
 from fanweave.sim.benches.core.programs import (
@@ -48,7 +49,8 @@ _TABLES = {8: 0x3000, 16: 0x4000, 32: 0x5000}
 _TABLE_BYTES = 0x1000
 _BITS = 0x2200
 #: Registers of this bench's own: lengths, turns, distances, addresses.
-_LENGTH, _TURNS, _DISTANCE, _ADDRESS = 19, 21, 20, 22
+_LENGTH, _TURNS, _DISTANCE, _ADDRESS, _WATCHED, _CODE = 19, 21, 20, 22, 23, 18
+_VENTAGLIO_CSRS = tuple(entry.address for entry in VENTAGLIO_CSRS)
 _INDEXED = (Access.INDEXED_ORDERED, Access.INDEXED_UNORDERED)
 _VECTOR_CSRS = ("vxsat", "vxrm", "vcsr", "vl", "vtype", "vlenb", "vstart", "fflags")
 
@@ -62,6 +64,10 @@ class _VectorWriter(Writer):
         self.sew, self.lmul8 = 8, 8
         self._golden = GoldenVector(config)
         self._rows = {"arithmetic": self._turns(_ARITHMETIC), "memory": self._turns(_MEMORY)}
+
+    def add(self, *words: int) -> None:
+        """Append instructions, but for those of Ventaglio, which is not there."""
+        super().add(*(word for word in words if not _is_of_ventaglio(word)))
 
     def _turns(self, rows: list[InstructionKind]) -> Iterator[InstructionKind]:
         """All rows, again and again."""
@@ -136,6 +142,20 @@ class _VectorWriter(Writer):
         return None
 
 
+def _is_of_ventaglio(word: int) -> bool:
+    """Whether golden's core has an instruction, or a CSR, that this complex has not."""
+    row = kind_of(word)
+    if row is None:
+        return False
+    fields = row.decode(word)
+    of_unit = row.extension in (Extension.VENTAGLIO, Extension.POST_INCREMENT)
+    return (
+        (of_unit and row.memory is not None)
+        or row.extension is Extension.VENTAGLIO
+        or fields.get("csr") in _VENTAGLIO_CSRS
+    )
+
+
 def _arithmetic(writer: _VectorWriter) -> None:
     row = writer.following("arithmetic")
     chosen = {"rs1": writer.generator.randrange(32)}
@@ -152,7 +172,9 @@ def _access(writer: _VectorWriter) -> None:
     row, generator = writer.following("memory"), writer.generator
     shape = row.memory
     assert shape is not None
-    chosen = {"rs1": _ADDRESS, "rs2": _DISTANCE}
+    # Where code is nothing is stored: what points there serves loads only.
+    base = _CODE if not shape.store and generator.random() < 0.05 else _ADDRESS
+    chosen = {"rs1": base, "rs2": _DISTANCE}
     word = writer.draw_legal(row, **chosen)
     if word is None:
         return
@@ -161,7 +183,10 @@ def _access(writer: _VectorWriter) -> None:
     elif shape.access is Access.STRIDED:
         distance = generator.choice((0, 4, 8, 12, 32, 36, -4, -8, 64, 2, 1, 3, -32, 160))
         writer.add(assemble("addi", rd=_DISTANCE, rs1=0, imm=distance))
-    _point(writer, shape)
+    if base == _ADDRESS:
+        _point(writer, shape)
+    else:
+        writer.add(*load_constant(_CODE, RESET_ADDRESS + 4 * generator.randrange(32)))
     writer.add(word)
 
 
@@ -182,17 +207,14 @@ def _point(writer: _VectorWriter, shape: MemoryShape) -> None:
     step = (writer.sew if shape.access in _INDEXED else size) // 8
     if generator.random() < 0.06:
         step = 1
-    choice = generator.random()
-    if choice < 0.8:
+    if generator.random() < 0.85:
         offset = generator.randrange(-1024, 1024) // step * step
         writer.add(assemble("addi", rd=_ADDRESS, rs1=generator.choice(POINTERS), imm=offset))
-    elif choice < 0.93:
+    else:
         near = generator.choice((_L1.end, _L1.end, _L1.base))
         far = generator.choice((16, 64, 512, 2048))
         offset = generator.randrange(-far, 16) // step * step
         writer.add(*load_constant(_ADDRESS, near + offset & 0xFFFFFFFF))
-    elif not shape.store:
-        writer.add(*load_constant(_ADDRESS, RESET_ADDRESS + 4 * generator.randrange(32)))
 
 
 def _settings(writer: _VectorWriter) -> None:
@@ -216,10 +238,10 @@ def _settings(writer: _VectorWriter) -> None:
 def _store_registers(writer: _VectorWriter) -> None:
     """All of them, whatever ``vstart`` was."""
     writer.add(assemble("csrrwi", csr=CSR_BY_NAME["vstart"].address, zimm=0, rd=0))
-    writer.add(*load_constant(_ADDRESS, WATCH))
+    writer.add(*load_constant(_WATCHED, WATCH))
     for first in range(0, 32, 8):
-        writer.add(assemble("vs8r.v", vs3=first, rs1=_ADDRESS))
-        writer.add(assemble("addi", rd=_ADDRESS, rs1=_ADDRESS, imm=writer.config.vlen))
+        writer.add(assemble("vs8r.v", vs3=first, rs1=_WATCHED))
+        writer.add(assemble("addi", rd=_WATCHED, rs1=_WATCHED, imm=writer.config.vlen))
 
 
 def _loop(writer: _VectorWriter) -> None:
