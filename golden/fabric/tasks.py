@@ -56,7 +56,7 @@ class TaskPlan:
         Parameters
         ----------
         ports : list of (int, int, int)
-            Island, port and most open requests of each of `HOSTS`.
+            Island, port and most open requests of each host of `spans`, in its order.
         most : int
             Messages that are sent; 0 for all.
         told : int
@@ -64,7 +64,7 @@ class TaskPlan:
         """
         hosts = [
             [island, port, 0, limit, -1, *self.spans[name], 0, 0, 0]
-            for name, (island, port, limit) in zip(HOSTS, ports, strict=True)
+            for name, (island, port, limit) in zip(self.spans, ports, strict=True)
         ]
         number = min(most or self.messages, self.messages)
 

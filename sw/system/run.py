@@ -11,11 +11,10 @@ from fanweave.golden.cxl.timed.system import IslandSetup, Judge, TimedSystem
 from fanweave.golden.cxl.timed.traffic import Traffic
 from fanweave.golden.ebpf.machine import Machine
 from fanweave.golden.fabric.graph import Graph, Phase
-from fanweave.golden.fabric.prefill import MEMORIES
 from fanweave.golden.isa.cxl_messages import LINE_BYTES
 from fanweave.golden.isa.ebpf_machine import FaultCause
 from fanweave.sw.fabric.build import Built
-from fanweave.sw.system.setups import ISLANDS, Prepared
+from fanweave.sw.system.setups import Prepared
 
 __all__ = ["START", "FlowResult", "PortResult", "SystemResult", "SystemRun", "run_golden"]
 
@@ -129,7 +128,7 @@ def run_golden(
     """
     machines = {island: built.machine() for island, built in prepared.built.items()}
     setups = []
-    for island, writes in zip(ISLANDS, prepared.writes, strict=True):
+    for island, writes in zip(prepared.islands, prepared.writes, strict=True):
         built = prepared.built.get(island)
         judge = _judge(built, machines[island]) if built else None
         setups.append(IslandSetup(writes=writes, judge=judge))
@@ -153,16 +152,17 @@ def _result(prepared: Prepared, system: TimedSystem) -> SystemResult:
     sent = int(state.clock[1])
     first, last = int(traffic.sent[:sent].min()), int(traffic.done[:sent].max())
     ports = {}
-    for name, (island, port) in MEMORIES.items():
-        row = state.busy[ISLANDS.index(island), port - system.switch.upstream]
+    islands = prepared.islands
+    for name, (island, port) in prepared.memories.items():
+        row = state.busy[islands.index(island), port - system.switch.upstream]
         reads, writes = int(row[2]), int(row[3])
         ports[name] = PortResult(
             reads=reads, writes=writes, turns=int(row[5]),
             mean_wait=float(row[4]) / max(reads + writes, 1),
         )  # fmt: skip
-    actions: dict[str, dict[str, int]] = {island: {} for island in ISLANDS}
+    actions: dict[str, dict[str, int]] = {island: {} for island in islands}
     for (number, _, action), count in sorted(system.actions.items()):
-        of = actions[ISLANDS[number]]
+        of = actions[islands[number]]
         of[action] = of.get(action, 0) + count
     return SystemResult(
         setting=prepared.name,
@@ -172,7 +172,7 @@ def _result(prepared: Prepared, system: TimedSystem) -> SystemResult:
         ports=ports,
         counts={
             island: dict(zip(COUNTS._fields, map(int, state.counts[number]), strict=True))
-            for number, island in enumerate(ISLANDS)
+            for number, island in enumerate(islands)
         },
         actions=actions,
     )

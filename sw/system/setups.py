@@ -1,7 +1,7 @@
 """What the islands of a scenario begin with, under each of its settings."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from fanweave.golden.cxl.config import SwitchConfig
 from fanweave.golden.cxl.timed.config import HostPort, IslandLink, MemoryPort, SystemConfig
@@ -17,7 +17,7 @@ from fanweave.sw.fabric.decode import decoder_plan
 from fanweave.sw.fabric.island_plan import flows_of
 from fanweave.sw.fabric.registers import switch_writes
 
-__all__ = ["COMPILED", "ISLANDS", "Prepared", "prepare"]
+__all__ = ["COMPILED", "ISLANDS", "Prepared", "island_writes", "prepare"]
 
 #: Name of the setting with programs.
 COMPILED = "compiled"
@@ -44,6 +44,10 @@ class Prepared:
         Register writes of each island.
     built : mapping of str to Built
         Programs by island; empty without.
+    islands : tuple of str
+        By number.
+    memories : mapping of str to (str, int)
+        Memory -> island and port.
     """
 
     name: str
@@ -52,6 +56,8 @@ class Prepared:
     around: SystemConfig
     writes: tuple[tuple[tuple[int, int], ...], ...]
     built: Mapping[str, Built]
+    islands: tuple[str, ...] = ISLANDS
+    memories: Mapping[str, tuple[str, int]] = field(default_factory=lambda: MEMORIES)
 
     @property
     def ports(self) -> list[tuple[int, int, int]]:
@@ -73,27 +79,37 @@ def prepare(scenario: Scenario, setting: Setting | None) -> Prepared:
     graph = prefill_graph(prefill, name=scenario.name, goals=goals)
     built: Mapping[str, Built] = {} if setting else compile_graph(graph).built
     limits = {**scenario.outstanding, **(setting.outstanding if setting else {})}
-    writes = []
-    for island in ISLANDS:
-        if island in built:
-            writes.append(_with_programs(built[island], scenario.policies))
-        else:
-            network = Network(graph)
-            flows = flows_of(graph, network, island)
-            attach = {
-                "switch": graph.places[island].switch,
-                "rules": [],
-                **decoder_plan(graph, network, island, flows),
-            }
-            writes.append((*switch_writes(attach), _timeout()))
     return Prepared(
         name=setting.name if setting else COMPILED,
         graph=graph,
         plan=prefill_tasks(prefill, graph),
         around=_around(scenario, limits),
-        writes=tuple(writes),
+        writes=tuple(
+            island_writes(graph, island, built.get(island), scenario.policies) for island in ISLANDS
+        ),
         built={island: built[island] for island in ISLANDS if island in built},
     )
+
+
+def island_writes(
+    graph: Graph, island: str, built: Built | None, policies: Policies
+) -> tuple[tuple[int, int], ...]:
+    """Registers that an island begins with, with its programs or without any.
+
+    Raises
+    ------
+    InputError
+        If the switch has too few ranges or virtual ports.
+    """
+    if built is not None:
+        return _with_programs(built, policies)
+    network = Network(graph)
+    attach = {
+        "switch": graph.places[island].switch,
+        "rules": [],
+        **decoder_plan(graph, network, island, flows_of(graph, network, island)),
+    }
+    return (*switch_writes(attach), _timeout())
 
 
 def _timeout() -> tuple[int, int]:

@@ -1,6 +1,6 @@
 """A window of a scenario on islands in RTL, held against golden to the cycle."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from fanweave.sw.ebpf.driver.objects import install_object, object_contents
 from fanweave.sw.ebpf.object.contents import Contents, map_contents
 from fanweave.sw.fabric.unit import budget_of
 from fanweave.sw.system.run import START, SystemRun, run_golden
-from fanweave.sw.system.setups import ISLANDS, Prepared
+from fanweave.sw.system.setups import Prepared
 
 __all__ = ["WindowResult", "check_window"]
 
@@ -31,6 +31,8 @@ class WindowResult:
     messages, verdicts, maps : int
     cycles : int
         That the messages took.
+    run : SystemRun
+        The run, with the cycles of all messages.
     """
 
     setting: str
@@ -38,6 +40,7 @@ class WindowResult:
     verdicts: int
     maps: int
     cycles: int
+    run: SystemRun = field(repr=False, compare=False)
 
 
 def check_window(prepared: Prepared, config: IslandConfig, *, window: int) -> WindowResult:
@@ -51,8 +54,8 @@ def check_window(prepared: Prepared, config: IslandConfig, *, window: int) -> Wi
     golden = run_golden(prepared, config, window=window, keep=True)
     maps = 0
     drivers: dict[str, EngineDriver] = {}
-    with SystemSimulation(config, islands=len(ISLANDS)) as simulation:
-        for number, island in enumerate(ISLANDS):
+    with SystemSimulation(config, islands=len(prepared.islands)) as simulation:
+        for number, island in enumerate(prepared.islands):
             if island in prepared.built:
                 simulation.choose(number)
                 drivers[island] = run_now(_install(simulation, prepared, island))
@@ -63,11 +66,11 @@ def check_window(prepared: Prepared, config: IslandConfig, *, window: int) -> Wi
             limit=int(golden.system.state.clock[0]) + 10 * REST,
         )
         _compare_latencies(prepared, golden, done)
-        verdicts = _compare_verdicts(golden, told)
-        for number, island in enumerate(ISLANDS):
+        verdicts = _compare_verdicts(prepared, golden, told)
+        for number, island in enumerate(prepared.islands):
             simulation.choose(number)
             if island in prepared.built:
-                _compare_counts(simulation, golden, number)
+                _compare_counts(simulation, prepared, golden, number)
                 maps += _compare_maps(drivers[island], prepared, golden, island)
     return WindowResult(
         setting=prepared.name,
@@ -75,6 +78,7 @@ def check_window(prepared: Prepared, config: IslandConfig, *, window: int) -> Wi
         verdicts=verdicts,
         maps=maps,
         cycles=golden.result.cycles,
+        run=golden,
     )
 
 
@@ -86,7 +90,7 @@ def _writes(prepared: Prepared) -> list[tuple[int, int, int, int]]:
         for address, word in own
     ]
     clock = _REGISTERS["clock"].address
-    return [*found, *((island, START - 1, clock, 0) for island in range(len(ISLANDS)))]
+    return [*found, *((island, START - 1, clock, 0) for island in range(len(prepared.islands)))]
 
 
 def _messages(golden: SystemRun) -> np.ndarray:
@@ -120,13 +124,13 @@ def _compare_latencies(prepared: Prepared, golden: SystemRun, done: np.ndarray) 
     )
 
 
-def _compare_verdicts(golden: SystemRun, told: np.ndarray) -> int:
+def _compare_verdicts(prepared: Prepared, golden: SystemRun, told: np.ndarray) -> int:
     """Each verdict that an island's switch was told, and when."""
     kept = golden.system.traffic.told
     rows = kept[: int(golden.system.state.clock[3])]
     if len(rows) and len(rows) == len(kept):
         raise FaultError("golden had no place for all verdicts")
-    for number, island in enumerate(ISLANDS):
+    for number, island in enumerate(prepared.islands):
         mine, theirs = rows[rows[:, 0] == number], told[told[:, 0] == number].astype(np.int64)
         r0 = mine[:, 3] | mine[:, 4] << 8 | mine[:, 5] << 16
         expected = np.stack([mine[:, 1], np.where(mine[:, 2], r0, -1)], axis=1)
@@ -144,17 +148,19 @@ def _compare_verdicts(golden: SystemRun, told: np.ndarray) -> int:
     return len(rows)
 
 
-def _compare_counts(simulation: SystemSimulation, golden: SystemRun, island: int) -> None:
+def _compare_counts(
+    simulation: SystemSimulation, prepared: Prepared, golden: SystemRun, island: int
+) -> None:
     counted = zip(COUNTS._fields, golden.system.state.counts[island], strict=True)
     expected = {name: int(count) for name, count in counted}
     for name, _ in ISLAND_COUNTERS:
         if name == "forgotten":  # before the traffic, when registers were written
             continue
         found = simulation.register(_REGISTERS[f"counter_{name}"].address)
-        if found != expected.get(name, 0):
-            raise FaultError(
-                f"{ISLANDS[island]}: {found} {name} were counted instead of {expected.get(name, 0)}"
-            )
+        wanted = expected.get(name, 0)
+        if found != wanted:
+            where = prepared.islands[island]
+            raise FaultError(f"{where}: {found} {name} were counted instead of {wanted}")
 
 
 def _compare_maps(driver: EngineDriver, prepared: Prepared, golden: SystemRun, island: str) -> int:
