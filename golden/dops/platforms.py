@@ -77,6 +77,9 @@ class Device:
     write_ns: float = 0.0
     kind: str = ""
     busy: tuple[tuple[float, float], ...] = ()
+    busy_of: tuple[tuple[str, str, float], ...] = ()
+    units: int = 0
+    literature: tuple[str, ...] = ()
 
     @property
     def skips_zeros(self) -> bool:
@@ -191,7 +194,7 @@ def _devices(where: str, given: Any) -> list[Device]:
         here,
         table,
         required=["name", "type", "bandwidth_gib", "capacity_gib", "source", *own],
-        optional=("count", *(() if kind == "ventaglio" else ("utilisation",))),
+        optional=("count", "literature", *(() if kind == "ventaglio" else ("utilisation",))),
     )
     count = whole(here, "count", table.get("count", 1), least=1)
     utilisation = table.get("utilisation")
@@ -207,6 +210,7 @@ def _devices(where: str, given: Any) -> list[Device]:
             ),
             source=text(here, "source", table["source"]),
             utilisation=None if utilisation is None else _utilisation(here, utilisation),
+            literature=_literature(here, table),
             **more,
         )
         for index in range(count)
@@ -226,7 +230,7 @@ def _of_kind(where: str, kind: str, table: Mapping[str, Any]) -> dict[str, Any]:
         units, lanes = (whole(where, key, table[key], least=1) for key in ("units", "lanes"))
         clock = number(where, "clock_mhz", table["clock_mhz"], strict=True)
         peak = 2 * units * lanes * clock * 1e-6
-        return {"peak_tflops": peak, "busy": _busy(where, table["busy"])}
+        return {"peak_tflops": peak, "units": units, "busy": _busy(where, table["busy"])}
     fields: dict[str, Any] = {
         "peak_tflops": number(where, "peak_tflops", table["peak_tflops"], strict=True)
     }
@@ -235,6 +239,13 @@ def _of_kind(where: str, kind: str, table: Mapping[str, Any]) -> dict[str, Any]:
         for key in ("read_ns", "write_ns"):
             fields[key] = number(where, key, table[key], strict=True)
     return fields
+
+
+def _literature(where: str, table: Mapping[str, Any]) -> tuple[str, ...]:
+    names = table.get("literature", [])
+    if not isinstance(names, list):
+        raise InputError(f"{where}: literature = {names!r} must be a list of keys of the device")
+    return tuple(text(where, "literature", name, one_of=tuple(table)) for name in names)
 
 
 def _busy(where: str, rows: Any) -> tuple[tuple[float, float], ...]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fanweave.golden.cxl.config import PRESETS
 from fanweave.golden.dops.graph import Kind, Sharding, build_graph
 from fanweave.golden.dops.models import ModelCard, load_model
 from fanweave.golden.dops.work import byte_count, element_bits
@@ -44,10 +45,14 @@ _FFN = frozenset({Kind.W1, Kind.W3, Kind.SWIGLU, Kind.W2, Kind.ROUTER})
 _WEIGHTS, _HISTORY = "weights", "history"
 _KINDS = {PlaceKind.NPU: re.compile("npu", re.I), PlaceKind.GPU: re.compile("gpu", re.I)}
 _HOST = re.compile("cpu", re.I)
-#: Hosts that one switch takes, with its last port for the other island; memories are behind the
-#: ports from the first of them on, and the other island behind the last.
-_SWITCH, _HOSTS, _FIRST_MEMORY_PORT, _LAST_PORT = "wide", 4, 4, 11
+#: Hosts that the largest switch takes, with its last port for the other island; memories are
+#: behind the ports from the first of them on, and the other island behind the last.
+_SWITCH = "wide"
+_HOSTS = PRESETS[_SWITCH].upstream
+_LAST_PORT = PRESETS[_SWITCH].ports - 1
 _ISLANDS = 2
+#: The switch of few devices, which have fewer hosts and memories than it has ports.
+_SMALL = "default"
 _BASE = 0x10_0000_0000
 
 
@@ -79,8 +84,11 @@ def load_placement(path: Path) -> Graph:
     return graph_of_placement(document, str(path))
 
 
-def graph_of_placement(document: Any, where: str) -> Graph:
-    """Derive a graph from a document; see `load_placement`."""
+def graph_of_placement(document: Any, where: str, model: ModelCard | None = None) -> Graph:
+    """Derive a graph from a document, and of the model that it names unless one is given.
+
+    See `load_placement`.
+    """
     if not isinstance(document, dict):
         raise InputError(f"{where}: expected the JSON of `fanweave place --json`")
     for key in _NEEDED:
@@ -90,7 +98,7 @@ def graph_of_placement(document: Any, where: str) -> Graph:
                 f"{where}: {key!r} is missing; write it with `fanweave place --json FILE`{mend}"
             )
     try:
-        return _derive(document, where)
+        return _derive(document, where, model)
     except (KeyError, TypeError, IndexError, AttributeError) as error:
         raise InputError(
             f"{where}: it is not what `fanweave place --json FILE --operators` writes: "
@@ -98,7 +106,7 @@ def graph_of_placement(document: Any, where: str) -> Graph:
         ) from None
 
 
-def _derive(document: Mapping[str, Any], where: str) -> Graph:
+def _derive(document: Mapping[str, Any], where: str, model: ModelCard | None) -> Graph:
     names = [row["device"] for row in document["devices"]]
     host = next((name for name in names if _HOST.match(name)), None)
     if host is None:
@@ -110,14 +118,13 @@ def _derive(document: Mapping[str, Any], where: str) -> Graph:
             f"{where}: {len(devices)} devices besides {host}; {_ISLANDS} islands with switches "
             f"{_SWITCH!r} have ports for {most}: take a platform with fewer"
         )
-    sizes = _flow_sizes(document, host)
+    sizes = _flow_sizes(document, host, model or load_model(document["model"]))
     objects = _objects(sizes, [host, *devices])
     return _graph(document, host, devices, sizes, objects)
 
 
-def _flow_sizes(document: Mapping[str, Any], host: str) -> dict[_Flow, int]:
+def _flow_sizes(document: Mapping[str, Any], host: str, model: ModelCard) -> dict[_Flow, int]:
     """Bytes of all flows of the prefill."""
-    model = load_model(document["model"])
     bits = element_bits(document["elements"])
     pieces = Sharding(**document["pieces"])
     graph = build_graph(model, pieces)
@@ -214,12 +221,13 @@ def _graph(
     objects: Mapping[str, MovedObject],
 ) -> Graph:
     islands = _islands(devices)
+    switch = _SMALL if len(devices) <= PRESETS[_SMALL].upstream else _SWITCH
     places = [
         *(Place(name=name.lower(), kind=_place_kind(name)) for name in devices),
-        *(Place(name=name, kind=PlaceKind.ISLAND, switch=_SWITCH) for name in islands),
+        *(Place(name=name, kind=PlaceKind.ISLAND, switch=switch) for name in islands),
         *(Place(name=_memory(name), kind=PlaceKind.MEMORY) for name in (host, *devices)),
     ]
-    links = _links(host, islands)
+    links = _links(host, islands, PRESETS[switch].upstream)
     movements = [
         Movement(
             name=f"{_name_of(flow)}_{flow.target}".lower() if _shared(flow) else _name_of(flow),
@@ -261,14 +269,14 @@ def _islands(devices: list[str]) -> dict[str, list[str]]:
     return {"island0": devices[:half], "island1": devices[half:]}
 
 
-def _links(host: str, islands: Mapping[str, list[str]]) -> list[Link]:
+def _links(host: str, islands: Mapping[str, list[str]], first_memory: int) -> list[Link]:
     links = []
     for number, (island, devices) in enumerate(islands.items()):
         # The host's memory is at the first one.
         memories = [*devices, host] if number == 0 else devices
         for port, name in enumerate(devices):
             links.append(Link(island=island, port=port, place=name.lower()))
-        for port, name in enumerate(memories, start=_FIRST_MEMORY_PORT):
+        for port, name in enumerate(memories, start=first_memory):
             links.append(Link(island=island, port=port, place=_memory(name)))
         for other in islands:
             if other != island:

@@ -5,16 +5,15 @@ import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal, TextIO, get_args
+from typing import Any, TextIO
 
 from fanweave.golden.errors import InputError
+from fanweave.golden.origins import ORIGINS, Origin
 from fanweave.sim.report.files import write_json
 from fanweave.sim.report.table import Column, format_number, print_table
 
 __all__ = ["ORIGINS", "BenchRow", "Origin", "bench_document", "print_bench", "write_bench"]
 
-Origin = Literal["rtl", "model", "measured", "literature", "assumed"]
-ORIGINS: tuple[str, ...] = get_args(Origin)
 _SNAKE = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 #: Metrics whose goal is an upper limit; every other goal is a lower one.
 _LESS_IS_BETTER = frozenset(

@@ -43,8 +43,12 @@ def memory_bytes(device: Device, work: OperatorClass, step: Step, bits: int) -> 
     return weight_bytes(device, work, step, bits) + sum(byte_count(each, bits) for each in others)
 
 
-def _rate(device: Device, work: OperatorClass) -> float:
-    """Share of the peak that a Ventaglio cluster was measured to reach at a density."""
+def _rate(device: Device, work: OperatorClass, phase: str) -> float:
+    """Share of the peak that a Ventaglio cluster was measured to reach: for this kind of operator
+    in this phase, or else at its density."""
+    for kind, when, share in device.busy_of:
+        if (kind, when) == (work.kind, phase):
+            return share
     densities, shares = zip(*device.busy, strict=True)
     return float(np.interp(work.weight_density, densities, shares))
 
@@ -85,7 +89,7 @@ class Physical:
         seconds = arithmetic_seconds(self.device, operations(self.device, work, step))
         time = math.ceil(seconds * _PS)
         if self.device.busy:
-            time = math.ceil(seconds / _rate(self.device, work) * _PS)
+            time = math.ceil(seconds / _rate(self.device, work, step.phase) * _PS)
         return max(time, self._memory(work, step), least_time(self.device, work, step, self.bits))
 
     def _memory(self, work: OperatorClass, step: Step) -> int:

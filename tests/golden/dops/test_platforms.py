@@ -37,7 +37,7 @@ def test_the_peak_of_a_ventaglio_cluster_is_that_of_its_lanes():
     assert (device.type, device.kind) == ("npu", "ventaglio")
 
 
-@pytest.mark.parametrize("name", ["a100-pim", "sparse-edge"])
+@pytest.mark.parametrize("name", ["a100-pim", "sparse-edge", "sparse-pair"])
 def test_platforms_of_cards_load(name):
     kinds = {device.kind for device in load_platform(name).devices}
     assert "pim" in kinds
@@ -55,6 +55,8 @@ def test_platforms_of_cards_load(name):
         ({"card": "ventaglio-16", "busy": [[1.0, 1.1]]}, "must be shares, at most 1"),
         ({"card": "ventaglio-16", "busy": [[1.0, 0.9], [0.5, 0.9]]}, "densities must rise"),
         ({"card": "hbm-pim", "line_bytes": 0}, "line_bytes = 0 must be"),
+        ({"card": "a100", "literature": "all"}, "literature = 'all' must be a list of keys"),
+        ({"card": "a100", "literature": ["peak"]}, "did you mean 'peak_tflops'?"),
         ({"type": "tpu"}, "type = 'tpu'"),
     ],
 )

@@ -75,6 +75,9 @@ def test_messages_of_a_kind_become_a_movement(document):
     assert weights.kind is ObjectKind.WEIGHTS
     assert weights.size >= 2 * sizes["weights_attention_npu0"]
     assert graph.places["pim0"].kind is PlaceKind.VENTAGLIO
+    # Two hosts and three memories fit the small switch.
+    assert graph.places["island0"].switch == "default"
+    assert Network(graph).exit_of("island0", "cpu0_memory") == 4
     assert {goal.kind.value for goal in graph.goals} == {
         "balance_duplex",
         "bound_tail_latency",
@@ -87,6 +90,7 @@ def test_more_than_four_devices_are_at_two_islands(document):
     document["passes"][0]["messages"].append(row("move", "L0_O_s0", "PIM4", "NPU0"))
     graph = graph_of_placement(document, "p.json")
     assert [place.name for place in graph.of_kind(PlaceKind.ISLAND)] == ["island0", "island1"]
+    assert graph.places["island0"].switch == "wide"
     network = Network(graph)
     assert [hop.island for hop in network.way("npu0", "pim4_memory") or ()] == [
         "island0",

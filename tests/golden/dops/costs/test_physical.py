@@ -72,6 +72,20 @@ def test_a_ventaglio_cluster_leaves_out_zeros_at_the_measured_rate():
     assert Physical(device, 16).compute(work, step, 0) == math.ceil(seconds / 0.5 * 1e12)
 
 
+def test_what_was_measured_of_an_operator_holds_before_its_density():
+    work, (prefill, decode) = work_of(Kind.W1), STEPS[:2]
+    assert (prefill.phase, decode.phase) == ("prefill", "decode")
+    device = ventaglio(bandwidth_gib=1e9, busy_of=((str(Kind.W1), "prefill", 0.125),))
+    seconds = operations(device, work, prefill) / (device.peak_tflops * 1e12)
+    costs = Physical(device, 16)
+    assert costs.compute(work, prefill, 0) == math.ceil(seconds / 0.125 * 1e12)
+    plain = Physical(ventaglio(bandwidth_gib=1e9), 16)
+    assert costs.compute(work, decode, 0) == plain.compute(work, decode, 0)
+    assert costs.compute(work_of(Kind.W3), prefill, 0) == plain.compute(
+        work_of(Kind.W3), prefill, 0
+    )
+
+
 def test_a_ventaglio_cluster_reads_the_weights_that_inputs_ask_for():
     work, device = work_of(Kind.W1), ventaglio()
     one, four = Step("decode", 1, 256), Step("decode", 4, 256)
