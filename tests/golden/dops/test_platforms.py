@@ -56,7 +56,7 @@ def test_platforms_of_cards_load(name):
         ({"card": "ventaglio-16", "busy": [[1.0, 0.9], [0.5, 0.9]]}, "densities must rise"),
         ({"card": "hbm-pim", "line_bytes": 0}, "line_bytes = 0 must be"),
         ({"card": "a100", "literature": "all"}, "literature = 'all' must be a list of keys"),
-        ({"card": "a100", "literature": ["peak"]}, "did you mean 'peak_tflops'?"),
+        ({"card": "a100", "literature": ["peak_tflop"]}, "did you mean 'peak_tflops'?"),
         ({"type": "tpu"}, "type = 'tpu'"),
     ],
 )

@@ -1,0 +1,1 @@
+"""The closed loop: costs, placements, and when they stop changing each other."""
