@@ -1,7 +1,7 @@
 """Parameters of a cluster."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from fanweave.golden.errors import InputError
 from fanweave.hw.core.config import ScalarConfig
@@ -72,16 +72,23 @@ class ClusterConfig:
                 raise InputError(f"{name} is {value!r}; expected {kind} from {least} to {most}")
 
 
-#: By name, as command lines have them.
+_SMALL = ClusterConfig(
+    vector=vector_config.PRESETS["small"],
+    l1_banks=8,
+    instruction_bytes=32 * 1024,
+    instruction_banks=2,
+    rows=4,
+    beats=16,
+)
+
+#: By name, as command lines have them. ``ventaglio`` has all formats, ``ventaglio-fp32`` the one
+#: that the benchmarks use.
 PRESETS: Mapping[str, ClusterConfig] = {
     "default": ClusterConfig(),
     "two-cores": ClusterConfig(cores=2),
-    "small": ClusterConfig(
-        vector=vector_config.PRESETS["small"],
-        l1_banks=8,
-        instruction_bytes=32 * 1024,
-        instruction_banks=2,
-        rows=4,
-        beats=16,
-    ),
+    "small": _SMALL,
+    "ventaglio": ClusterConfig(cores=2, vector=vector_config.PRESETS["ventaglio"]),
+    "one-core-ventaglio": ClusterConfig(vector=vector_config.PRESETS["ventaglio"]),
+    "ventaglio-fp32": ClusterConfig(vector=vector_config.PRESETS["ventaglio-fp32"]),
+    "small-ventaglio": replace(_SMALL, vector=vector_config.PRESETS["small-ventaglio"]),
 }

@@ -12,9 +12,12 @@ __all__ = ["core_description", "register_document", "waivers"]
 #: Rules of Verilator that Amaranth's Verilog breaks by construction, each with its reason.
 _WAIVED = {
     "CASEINCOMPLETE": "A switch need not name every value; the default is assigned before it.",
+    "CMPCONST": "A comparison that small parameters decide.",
     "DECLFILENAME": "Submodules stand in the file of their top.",
     "PROCASSINIT": "Registers carry an initial value beside their reset.",
+    "UNSIGNED": "A comparison that small parameters decide.",
     "UNUSEDSIGNAL": "A wider intermediate result of which the low bits are taken.",
+    "VARHIDDEN": "Blocks and signals of several scopes may share a name.",
     "WIDTHEXPAND": "Operands are extended to the width of their context, as is meant.",
     "WIDTHTRUNC": "A wider sum is assigned to its low bits, as is meant.",
 }

@@ -2,7 +2,7 @@
 
 import enum
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from fanweave.golden.cxl import config as cxl_config
@@ -11,6 +11,7 @@ from fanweave.golden.ebpf import config as ebpf_config
 from fanweave.golden.errors import InputError
 from fanweave.golden.isa import ebpf_registers
 from fanweave.golden.isa import ventaglio as ventaglio_isa
+from fanweave.golden.isa.cluster import PERIPHERALS, REGIONS, RegionName
 from fanweave.golden.isa.cxl_event import VerdictAction
 from fanweave.golden.isa.cxl_switch import SwitchError
 from fanweave.golden.isa.ebpf_engine import DESCRIPTOR, MapCommand
@@ -22,6 +23,7 @@ from fanweave.golden.isa.registers import Field, Register
 from fanweave.golden.isa.riscv_csr import CSRS, Cause
 from fanweave.golden.presets import find_preset
 from fanweave.golden.ventaglio import config as ventaglio_config
+from fanweave.hw.cluster import config as cluster_config
 from fanweave.hw.core import config as core_config
 
 __all__ = ["UNITS", "Code", "Layout", "Reset", "Top", "Unit", "find_unit"]
@@ -324,9 +326,65 @@ _CORE = Unit(
     csrs=CSRS,
 )
 
+
+def _plain_cluster(config: cluster_config.ClusterConfig) -> Any:
+    from fanweave.hw.cluster.cluster import Cluster
+
+    return Cluster(config=config)
+
+
+def _cluster_summary(config: cluster_config.ClusterConfig) -> dict[str, str]:
+    ventaglio = config.vector.ventaglio
+    return {
+        "Ventaglio": "none" if ventaglio is None else f"{len(ventaglio.formats)} formats",
+        "cores": str(config.cores),
+        "vector bits": str(config.vector.vlen),
+        "lanes": str(config.vector.lanes),
+        "L1 banks": str(config.l1_banks),
+        "instruction bytes": str(config.instruction_bytes),
+    }
+
+
+def _peripheral_registers() -> tuple[Register, ...]:
+    """The registers of all peripherals, by their place in the peripherals' region."""
+    base = next(region.base for region in REGIONS if region.name is RegionName.PERIPHERALS)
+    return tuple(
+        replace(
+            entry,
+            name=f"{block.name}_{entry.name}",
+            address=(block.base - base) // 4 + entry.address,
+        )
+        for block in PERIPHERALS
+        for entry in block.registers
+    )
+
+
+_CLUSTER = Unit(
+    name="cluster",
+    description="vector cluster: cores with vector units and Ventaglio, L1, DMA, peripherals",
+    presets=cluster_config.PRESETS,
+    summary=_cluster_summary,
+    tops={
+        "plain": Top(
+            module="cluster",
+            clock="clk",
+            reset=Reset(port="rst", active_low=False),
+            description="Streams of a host and of outer memory; a start address.",
+            build=_plain_cluster,
+        ),
+    },
+    registers=_peripheral_registers(),
+    codes=(Code(title="Causes of traps (`host_trap_cause.value`, `halts.cause`)", values=Cause),),
+    register_rules=(
+        "Programs reach them by loads and stores of words from 0x20000000 on, where the byte "
+        "addresses below begin. Registers that instructions reach by numbers are those of the "
+        "unit `core`.",
+    ),
+)
+
 #: Units by name.
 UNITS: Mapping[str, Unit] = {
-    unit.name: unit for unit in (_VENTAGLIO, _EBPF, _SWITCH, _ISLAND, _CORE)
+    unit.name: unit for unit in (_VENTAGLIO, _EBPF, _SWITCH, _ISLAND, _CORE, _CLUSTER)
 }
 
 

@@ -12,8 +12,7 @@ import numpy as np
 from fanweave.golden.errors import FaultError, InputError
 from fanweave.golden.isa.cluster import REGIONS
 from fanweave.golden.isa.formats import ElementFormat
-from fanweave.hw.cluster.config import ClusterConfig
-from fanweave.hw.vector.config import PRESETS
+from fanweave.hw.cluster.config import PRESETS, ClusterConfig
 from fanweave.sim.benches.cluster.verilated import ClusterRun, program_image, run_cluster
 from fanweave.sim.report.bench_rows import BenchRow
 from fanweave.sw.kernels.kernels import (
@@ -55,7 +54,7 @@ class _Measured:
 
 
 def _config() -> ClusterConfig:
-    return ClusterConfig(vector=PRESETS["ventaglio-fp32"])
+    return PRESETS["ventaglio-fp32"]
 
 
 def measure(prepared: PreparedRun, wanted: np.ndarray, config: ClusterConfig) -> _Measured:

@@ -39,10 +39,11 @@ def generated(tmp_path_factory):
     assert status_of("ventaglio", "--config", "tiny", "-o", folder) == 0
     assert status_of("ebpf", "--config", "tiny", "-o", folder) == 0
     assert status_of("core", "--config", "small", "-o", folder) == 0
+    assert status_of("cluster", "--config", "small-ventaglio", "-o", folder) == 0
     return folder
 
 
-@pytest.mark.parametrize("module", ["ventaglio", "ventaglio_axi", "ebpf", "scalar_core"])
+@pytest.mark.parametrize("module", ["ventaglio", "ventaglio_axi", "ebpf", "scalar_core", "cluster"])
 def test_verilator_finds_nothing_beyond_the_waivers(module, generated):
     toolchain = find_toolchain()
     linted = subprocess.run(
