@@ -1,0 +1,1 @@
+"""The closed loop: places, compiles, measures in RTL, and places again."""

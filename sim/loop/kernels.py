@@ -1,0 +1,289 @@
+"""Products of a model on a Ventaglio unit: how many lanes are busy, by operator and phase."""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fanweave.golden.dops.graph import Kind, OperatorClass, Sharding, build_graph
+from fanweave.golden.dops.models import ModelCard
+from fanweave.golden.dops.platforms import Device
+from fanweave.golden.errors import InputError
+from fanweave.golden.isa.formats import ElementFormat
+from fanweave.golden.loop.costs import PRODUCTS
+from fanweave.golden.loop.description import Loop
+from fanweave.golden.origins import Origin
+from fanweave.golden.ventaglio.config import VentaglioConfig, preset
+from fanweave.golden.ventaglio.cycles import MemoryModel, count_cycles
+from fanweave.sim.benches.ventaglio.cases import Case, cut
+from fanweave.sim.benches.ventaglio.design import harness_design
+from fanweave.sim.benches.ventaglio.run import Stalls
+from fanweave.sim.benches.ventaglio.verify import verify
+from fanweave.sim.loop.table import MeasuredTable
+from fanweave.sim.runner.progress import Progress
+from fanweave.sim.runner.verilate import source_texts
+from fanweave.sw.traces.build import LayoutChoice
+from fanweave.sw.traces.synthesize import synthesize
+from fanweave.sw.traces.trace import Layout, Operand, Trace
+
+__all__ = ["KernelFigure", "densities", "measure_kernels"]
+
+#: Kind of an operator -> the end of its projection's name in a trace.
+_PROJECTIONS = {
+    Kind.Q: "q_proj",
+    Kind.K: "k_proj",
+    Kind.V: "v_proj",
+    Kind.O: "o_proj",
+    Kind.W1: "gate_proj",
+    Kind.W3: "up_proj",
+    Kind.W2: "down_proj",
+}
+_FORMATS = {
+    "fp32": ElementFormat.FP32,
+    "fp16": ElementFormat.FP16,
+    "bf16": ElementFormat.BF16,
+    "fp8": ElementFormat.E4M3,
+    "int8": ElementFormat.INT8,
+}
+#: Random products are no larger than this, which is enough for a share; nor are their tokens more.
+_MOST_ROWS, _MOST_COLUMNS, _MOST_TOKENS = 512, 512, 8
+_SEED = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelFigure:
+    """What was measured of a product.
+
+    Attributes
+    ----------
+    device, kind, phase : str
+        What it is a piece of.
+    rows, columns, tokens : int
+        Of the piece that was measured.
+    weight_density, activation_density : float
+    products, cycles : int
+    lanes_busy : float
+    origin : str
+    source : str
+        Where weights and activations come from.
+    """
+
+    device: str
+    kind: str
+    phase: str
+    rows: int
+    columns: int
+    tokens: int
+    weight_density: float
+    activation_density: float
+    products: int
+    cycles: int
+    lanes_busy: float
+    origin: Origin
+    source: str
+
+
+def densities(trace: Trace) -> tuple[float, float]:
+    """Shares of a trace's weights, and of their inputs, that are not zero, over all products."""
+    sizes = [operand.shape[0] * operand.shape[1] for operand in trace.operands]
+    inputs = [operand.activations.size for operand in trace.operands]
+    weights = sum(operand.nnz for operand in trace.operands) / sum(sizes)
+    zeros = sum(
+        operand.activation_sparsity * size
+        for operand, size in zip(trace.operands, inputs, strict=True)
+    )
+    return round(weights, 4), round(1.0 - zeros / sum(inputs), 4)
+
+
+def measure_kernels(
+    loop: Loop,
+    card: ModelCard,
+    device: Device,
+    sharding: Sharding,
+    trace: Trace | None,
+    *,
+    table: MeasuredTable,
+    folder: Path,
+) -> list[KernelFigure]:
+    """Measure all products of a model on one unit of a cluster.
+
+    A cluster's units share an operator's columns, so one of them has its part of each product.
+    With a trace that part is of the captured product; language head and models without a trace
+    have random ones of the same densities.
+
+    Parameters
+    ----------
+    loop : Loop
+    card : ModelCard
+        With its densities.
+    device : Device
+        A Ventaglio cluster.
+    sharding : Sharding
+    trace : Trace or None
+    table : MeasuredTable
+    folder : Path
+        Where files of runs go.
+
+    Raises
+    ------
+    InputError
+        If the unit does not take the elements, or the trace is of other shapes.
+    FaultError
+        If the RTL's product differs from golden's by a bit.
+    """
+    config = preset(loop.config)
+    found = []
+    for case, kind, source in _cases(loop, card, device, sharding, trace, config):
+
+        def measure(case: Case = case, name: str = f"{kind}.{case.phase}") -> dict[str, Any]:
+            return _measure(case, config, loop.measure, folder=folder / name, name=name)
+
+        parts = ["kernel", loop.measure, repr(config), *_contents(case), *_sources(loop, config)]
+        result = table.obtain(parts, measure)
+        lanes = config.lanes_of(case.operand.element_format)
+        rows, columns = case.operand.shape
+        found.append(
+            KernelFigure(
+                device=device.name,
+                kind=str(kind),
+                phase=case.phase,
+                rows=rows,
+                columns=columns,
+                tokens=case.operand.tokens,
+                weight_density=1.0 - case.operand.weight_sparsity,
+                activation_density=1.0 - case.operand.activation_sparsity,
+                products=result["products"],
+                cycles=result["cycles"],
+                lanes_busy=round(result["products"] / (result["cycles"] * lanes), 4),
+                origin="rtl" if loop.measure == "rtl" else "model",
+                source=source,
+            )
+        )
+    return found
+
+
+def _cases(
+    loop: Loop,
+    card: ModelCard,
+    device: Device,
+    sharding: Sharding,
+    trace: Trace | None,
+    config: VentaglioConfig,
+) -> Iterator[tuple[Case, Kind, str]]:
+    if loop.elements not in _FORMATS:
+        raise InputError(
+            f"elements {loop.elements!r} are no format of a Ventaglio unit; use one of "
+            f"{', '.join(_FORMATS)}"
+        )
+    whole, pieces = (_classes(card, cut_by) for cut_by in (Sharding(), sharding))
+    for kind in PRODUCTS:
+        if kind not in pieces:
+            continue
+        rows, columns = _shape(pieces[kind])
+        columns = -(-columns // max(device.units, 1))
+        captured = _captured(trace, kind, _shape(whole[kind]), _FORMATS[loop.elements])
+        if captured is not None:
+            operand, source = _part(captured, rows, columns), f"trace {loop.trace}"
+        else:
+            operand, source = _random(loop, pieces[kind], kind, rows, columns), "random numbers"
+        one = Trace(operands=(operand,), metadata={"origin": "synthetic"})
+        for case in cut(one, config):
+            yield case, kind, source
+
+
+def _classes(card: ModelCard, sharding: Sharding) -> dict[Kind, OperatorClass]:
+    return {work.kind: work for work in build_graph(card, sharding, ends=True).classes}
+
+
+def _shape(work: OperatorClass) -> tuple[int, int]:
+    """(K, N) of a product."""
+    depth = work.hidden
+    if work.kind is Kind.O:
+        depth = work.heads * work.head_size
+    elif work.kind is Kind.W2:
+        depth = work.intermediate
+    return depth, work.weights // work.group // depth
+
+
+def _captured(
+    trace: Trace | None, kind: Kind, shape: tuple[int, int], element_format: ElementFormat
+) -> Operand | None:
+    """The trace's product of a kind, if it has one."""
+    if trace is None or kind not in _PROJECTIONS:
+        return None
+    for operand in trace.operands:
+        if operand.name.endswith(_PROJECTIONS[kind]):
+            if operand.shape != shape or operand.element_format is not element_format:
+                raise InputError(
+                    f"trace: {operand.name} is {operand.shape[0]} x {operand.shape[1]} in "
+                    f"{operand.element_format.name.lower()}; the model's {kind} is {shape[0]} x "
+                    f"{shape[1]} in {element_format.name.lower()}: take a trace of this model"
+                )
+            return operand
+    return None
+
+
+def _part(operand: Operand, rows: int, columns: int) -> Operand:
+    """The first rows and columns; of blocks of m columns, whole ones."""
+    columns = min(-(-columns // max(operand.m, 1)) * max(operand.m, 1), operand.shape[1])
+    tile = operand.column_tile(0, columns)
+    end = int(tile.indptr[rows])
+    return replace(
+        tile,
+        shape=(rows, columns),
+        indptr=tile.indptr[: rows + 1],
+        indices=tile.indices[:end],
+        data=tile.data[:end],
+        activations=np.ascontiguousarray(tile.activations[:, :rows]),
+    )
+
+
+def _random(loop: Loop, work: OperatorClass, kind: Kind, rows: int, columns: int) -> Operand:
+    """Random elements in the densities of an operator; the head sees the last tokens alone."""
+    tokens = loop.batch if kind is Kind.HEAD else loop.batch * loop.prefill
+    layout = Layout.DENSE if work.weight_density == 1.0 else Layout.BITMASK
+    return synthesize(
+        projections=("q_proj",),
+        weight_sparsity=1.0 - work.weight_density,
+        activation_sparsity=1.0 - work.activation_density,
+        choice=LayoutChoice(layout=layout),
+        element_format=_FORMATS[loop.elements],
+        prefill=min(tokens, _MOST_TOKENS),
+        decode=min(loop.batch, _MOST_TOKENS),
+        rows=min(rows, _MOST_ROWS),
+        columns=min(columns, _MOST_COLUMNS),
+        seed=_SEED,
+    ).operands[0]
+
+
+def _sources(loop: Loop, config: VentaglioConfig) -> list[str]:
+    """What was simulated; the model has no sources that are converted."""
+    return list(source_texts(harness_design(config).sources)) if loop.measure == "rtl" else []
+
+
+def _contents(case: Case) -> list[str]:
+    """Hashes of all that the unit is given."""
+    work = case.workload
+    arrays = [work.commands, work.activations]
+    arrays += [value for value in vars(work.image).values() if isinstance(value, np.ndarray)]
+    return [
+        f"{array.dtype} {array.shape} {hashlib.sha256(array.tobytes()).hexdigest()}"
+        for array in arrays
+    ]
+
+
+def _measure(
+    case: Case, config: VentaglioConfig, measure: str, *, folder: Path, name: str
+) -> dict[str, Any]:
+    memory = MemoryModel(ports="shared")
+    with Progress(f"measuring {name}"):
+        if measure == "model":
+            counted = count_cycles(case.workload, config, memory)
+        else:
+            counted = verify(
+                case.workload, config, folder=folder, memory=memory, stalls=Stalls(), seed=_SEED
+            ).counters
+    return {"cycles": int(counted["cycles"]), "products": int(counted["products"])}
