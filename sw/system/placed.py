@@ -10,7 +10,7 @@ from fanweave.golden.cxl.timed.config import (
     MemoryPort,
     SystemConfig,
 )
-from fanweave.golden.fabric.graph import HOSTS, Direction, Graph, Phase, PlaceKind
+from fanweave.golden.fabric.graph import HOSTS, Direction, Graph, ObjectKind, Phase, PlaceKind
 from fanweave.golden.fabric.scenario import Policies
 from fanweave.golden.fabric.tasks import TaskPlan
 from fanweave.golden.isa.cxl_messages import LINE_BYTES
@@ -126,22 +126,28 @@ def prepare_placed(graph: Graph, built: Mapping[str, Built], sample: Sample, nam
 
 
 def _tasks(graph: Graph, hosts: list[str], lines: Mapping[str, int]) -> TaskPlan:
-    """A task a host and phase; it begins when two others have ended those of the phase before."""
+    """Two tasks a host and phase: what it computes with, then the weights that it streams.
+
+    A phase begins when two other hosts have ended the one before. Within it, a host's own weights
+    do not take the places of its other requests, those of other hosts do.
+    """
     plan = TaskPlan()
     ends: dict[str, int] = {}  # behind an object's lines that are planned already
-    count = len(_PHASES)
+    parts = [(phase, streams) for phase in _PHASES for streams in (False, True)]
     for number, host in enumerate(hosts):
-        plan.spans[host] = (number * count, (number + 1) * count)
-        others = [other for other in range(len(hosts)) if other != number]
-        for at, phase in enumerate(_PHASES):
-            after = [other * count + at - 1 for other in others] if at else []
+        plan.spans[host] = (number * len(parts), (number + 1) * len(parts))
+        others = [other * len(parts) for other in range(len(hosts)) if other != number]
+        for at, (phase, streams) in enumerate(parts):
+            after = [other + at - 1 for other in others] if at and not streams else []
             first = len(plan.flows)
             for movement in graph.movements.values():
-                size = lines[movement.name]
+                item, size = graph.objects[movement.object], lines[movement.name]
                 if (movement.host, movement.phase) != (host, phase) or not size:
                     continue
-                begin = ends.get(movement.object, graph.objects[movement.object].first)
-                ends[movement.object] = begin + size * LINE_BYTES
+                if (item.kind is ObjectKind.WEIGHTS) is not streams:
+                    continue
+                begin = ends.get(item.name, item.first)
+                ends[item.name] = begin + size * LINE_BYTES
                 kind = int(movement.direction is Direction.WRITE)
                 plan.flows.append([begin // LINE_BYTES, size, 1, kind, 0, 0])
                 plan.movements.append(movement.name)
