@@ -30,6 +30,8 @@ class Deployment:
     sustained : float
         Factor on the time of dense layers in steps without a graph: how much slower than in a
         short measurement a device computes under a lasting load.
+    beside : float
+        Factor on the time that decode adds to the attention of a step with prompts.
     launch : LaunchModel
         Launch overhead.
     """
@@ -42,6 +44,7 @@ class Deployment:
     memory_share: float = 0.9
     activation_bytes: int = 2 * 10**9
     sustained: float = 1.0
+    beside: float = 1.0
     launch: LaunchModel = field(default_factory=LaunchModel)
 
     def __post_init__(self) -> None:
@@ -54,6 +57,8 @@ class Deployment:
             raise InputError("a link needs a positive bandwidth and no negative latency")
         if not 0 < self.memory_share <= 1:
             raise InputError(f"memory_share = {self.memory_share} must be over 0 and at most 1")
+        if not 0 <= self.beside < float("inf"):
+            raise InputError(f"beside = {self.beside} must be finite and not negative")
         if not self.sustained > 0 or self.activation_bytes < 0:
             raise InputError("sustained must be over 0 and activation_bytes not negative")
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from fanweave.golden.errors import InputError
 
-__all__ = ["GRAPH_SIZES", "LaunchModel"]
+__all__ = ["GRAPH_SIZES", "TILE_TOKENS", "LaunchModel"]
 
 #: Token counts for which graphs are recorded: 1, 2, 4 and the multiples of 8 up to 256, the
 #: default of vLLM for 128 sequences.
@@ -18,6 +18,8 @@ _COSTS = (
     "kernels_per_step",
     "idle_ps",
 )
+#: Tokens of a tile of matrix products, by which `LaunchModel.tiles_ps` goes.
+TILE_TOKENS = 128
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +44,10 @@ class LaunchModel:
         Kernels of one layer, and of a step beside its layers.
     idle_ps : int
         Time of a step without a graph in which its device waits, beyond its kernels.
+    tiles_ps : tuple of (int, int)
+        Of a step without a graph, by the tiles of `TILE_TOKENS` tokens that it fills: what it
+        takes beyond `idle_ps`, or less. A server may choose other kernels for its products than
+        those that were measured.
     uncut : tuple of (int, int)
         From how many decoding sequences to how many the kernels of a graph do not cut a
         sequence along its context. How to cut is decided when a graph is recorded, for the
@@ -55,6 +61,7 @@ class LaunchModel:
     kernels_per_layer: int = 10
     kernels_per_step: int = 5
     idle_ps: int = 0
+    tiles_ps: tuple[tuple[int, int], ...] = ()
     uncut: tuple[int, int] = (0, 0)
 
     def __post_init__(self) -> None:
@@ -64,6 +71,9 @@ class LaunchModel:
         for name in _COSTS:
             if getattr(self, name) < 0:
                 raise InputError(f"{name} = {getattr(self, name)} must not be negative")
+        tiles = [tile for tile, _ in self.tiles_ps]
+        if any(tile < 1 for tile in tiles) or len(set(tiles)) < len(tiles):
+            raise InputError(f"tiles_ps of {tiles} tiles: each number once, and at least 1")
         if not 0 <= self.uncut[0] <= self.uncut[1]:
             raise InputError(f"uncut = {self.uncut} must be two numbers of sequences that increase")
 
@@ -87,7 +97,8 @@ class LaunchModel:
         if self.has_graph(tokens):
             return device_ps
         launches = layers * self.kernels_per_layer + self.kernels_per_step
-        return max(device_ps + self.idle_ps, launches * self.kernel_ps)
+        beyond = self.idle_ps + dict(self.tiles_ps).get(-(-tokens // TILE_TOKENS), 0)
+        return max(device_ps + beyond, launches * self.kernel_ps)
 
     def cuts(self, sequences: int) -> bool:
         """Whether kernels of decode alone cut so many sequences along their contexts."""

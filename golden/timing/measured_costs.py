@@ -133,7 +133,15 @@ class MeasuredCosts:
         prefill_ps = scaling.prefill_attention_ps(prefill)
         if not shape.decodes:
             return prefill_ps
-        return prefill_ps + scaling.decode_attention_ps(self._added_ps(shape, pieces), floor=0.0)
+        added = self.deployment.beside * self._added_ps(shape, pieces)
+        return prefill_ps + scaling.decode_attention_ps(added, floor=0.0)
+
+    def beside_ps(self, shape: StepShape) -> float:
+        """What decode adds to the attention of all layers of a step with prompts, unscaled."""
+        if not shape.chunks or not shape.decodes:
+            return 0.0
+        pieces = [piece for chunk in shape.chunks for piece in _pieces(chunk)]
+        return sum(self._layers) * self._added_ps(shape, pieces)
 
     def _decode_ps(self, shape: StepShape) -> float:
         table, mean = self.profile.attention, shape.context_sum / shape.decodes

@@ -1,14 +1,18 @@
 """The server whose request times were measured, and what is inferred from the first of them."""
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
+from scipy.optimize import linprog
 
 from fanweave.golden.dops.calibration.profile import DeviceProfile
+from fanweave.golden.errors import FaultError
 from fanweave.golden.timing.comparison import measured_times
+from fanweave.golden.timing.config import IntakeModel
 from fanweave.golden.timing.counted_steps import CountedSteps, PromptStep, count_steps
 from fanweave.golden.timing.deployment import Deployment
-from fanweave.golden.timing.launch import LaunchModel
+from fanweave.golden.timing.launch import TILE_TOKENS, LaunchModel
 from fanweave.golden.timing.measured_costs import MeasuredCosts
 from fanweave.golden.timing.requests import RequestTrace
 from fanweave.golden.timing.serving import ServerOptions, serve
@@ -19,9 +23,9 @@ __all__ = [
     "FIRST_PART",
     "MEASURED_SERVER",
     "OPERATORS_ALONE",
+    "PromptCosts",
     "counted",
-    "infer_idle_ps",
-    "infer_intake_ps",
+    "infer_prompt_costs",
     "infer_token_budget",
     "missing_ps",
     "prefill_error",
@@ -33,29 +37,37 @@ __all__ = [
 FIRST_PART = 128
 #: Tokens of a step that are tried.
 BUDGETS = (512, 1024, 2048, 4096, 8192)
-#: A step that is shorter than its operators by so much found a part of its prompts in the cache:
-#: three times what steps differ otherwise.
+#: A step that is shorter than its costs by so much found a part of its prompts in the cache:
+#: five times what steps differ otherwise.
 _CLEAR_PS = 6 * 10**9
+#: Steps that a number of tiles must have, so that a median of them says something.
+_LEAST_STEPS = 3
 
 #: The numbers that the functions here infer (docs/decisions/0012-serving-calibration.md); 128
 #: requests at a time are known.
 MEASURED_SERVER = ServerOptions(
-    deployment=Deployment(launch=LaunchModel(idle_ps=4_000_000_000, uncut=(33, 64))),
+    deployment=Deployment(
+        launch=LaunchModel(
+            idle_ps=6_100_000_000,
+            tiles_ps=tuple(
+                (tile, tenths * 10**8)
+                for tile, tenths in (
+                    *((3, 7), (4, -16), (5, 9), (6, -27), (7, 36)),
+                    *((8, -2), (9, 0), (11, 56), (12, 8), (16, 1)),
+                )
+            ),
+            uncut=(33, 64),
+        ),
+        beside=0.86,
+    ),
     max_sequences=128,
     token_budget=2048,
-    intake_ps=8_500_000,
+    intake=IntakeModel(
+        ps=5_000_000, slow_ps=14_500_000, short_ps=45_000_000_000, long_ps=70_000_000_000
+    ),
 )
 #: The same server with nothing beyond its measured operators.
 OPERATORS_ALONE = replace(MEASURED_SERVER, deployment=Deployment())
-
-
-def infer_intake_ps(trace: RequestTrace) -> int:
-    """Time to take in a request: the median wait of the first part, in which places are free.
-
-    Rounded to 0.5 us.
-    """
-    times = measured_times(trace.first(FIRST_PART))
-    return round(float(np.median(times[:, 1] - times[:, 0])) / 500_000) * 500_000
 
 
 def prefill_error(trace: RequestTrace, profile: DeviceProfile, options: ServerOptions) -> float:
@@ -91,15 +103,15 @@ def counted(trace: RequestTrace, profile: DeviceProfile) -> CountedSteps:
 def missing_ps(
     trace: RequestTrace, profile: DeviceProfile, options: ServerOptions
 ) -> list[tuple[PromptStep, int]]:
-    """Steps with whole prompts and no graph, and what they took beyond their operators.
+    """Steps with whole prompts and no graph, and what they took beyond their costs.
 
     Parameters
     ----------
     options : ServerOptions
-        What its device is thought to wait in such steps is left out.
+        Say the costs.
     """
-    launch = replace(options.deployment.launch, idle_ps=0)
-    costs = MeasuredCosts(profile, replace(options.deployment, launch=launch))
+    costs = MeasuredCosts(profile, options.deployment)
+    launch = options.deployment.launch
     steps = counted(trace, profile).prompt_steps(costs, options.token_budget)
     return [
         (step, step.measured_ps - _total(costs, step.shape))
@@ -108,17 +120,60 @@ def missing_ps(
     ]
 
 
-def infer_idle_ps(trace: RequestTrace, profile: DeviceProfile) -> int:
-    """`LaunchModel.idle_ps`: the median of what steps of the first part took beyond operators.
+class PromptCosts(NamedTuple):
+    """What steps with prompts take beyond, or less than, their measured operators."""
 
-    The median, because of prompts that were found in the cache. Rounded to 0.1 ms.
+    idle_ps: int
+    beside: float
+    tiles_ps: tuple[tuple[int, int], ...]
+
+
+def infer_prompt_costs(trace: RequestTrace, profile: DeviceProfile) -> PromptCosts:
+    """`LaunchModel.idle_ps` and `tiles_ps`, and `Deployment.beside`, from the first part.
+
+    First the line with the least absolute errors through what counted steps took beyond their
+    operators, by what decode adds to them; absolute, because of prompts that were found in the
+    cache. Then the medians of what is left by number of tiles, without steps that are so
+    short that they found a prompt there. Times are rounded to 0.1 ms, the
+    factor to 0.01.
     """
-    values = [
-        missing
-        for step, missing in missing_ps(trace, profile, MEASURED_SERVER)
+    launch = replace(MEASURED_SERVER.deployment.launch, idle_ps=0, tiles_ps=())
+    plain = replace(MEASURED_SERVER.deployment, launch=launch, beside=1.0)
+    costs = MeasuredCosts(profile, plain)
+    found = [
+        (step, missing)
+        for step, missing in missing_ps(trace, profile, replace(MEASURED_SERVER, deployment=plain))
         if max(step.requests) < FIRST_PART
     ]
-    return round(float(np.median(values)) / 10**8) * 10**8
+    beyond = np.array([missing for _, missing in found], float)
+    added = np.array([costs.beside_ps(step.shape) for step, _ in found])
+    idle, slope = _least_absolute(added, beyond)
+    idle, slope = round(idle / 10**8) * 10**8, round(slope, 2)
+    left = beyond - idle - slope * added
+    tiles = np.array([-(-step.shape.tokens // TILE_TOKENS) for step, _ in found])
+    tiles, left = tiles[left > -_CLEAR_PS], left[left > -_CLEAR_PS]
+    medians = tuple(
+        (int(tile), round(float(np.median(left[tiles == tile])) / 10**8) * 10**8)
+        for tile in np.unique(tiles)
+        if (tiles == tile).sum() >= _LEAST_STEPS
+    )
+    return PromptCosts(idle_ps=idle, beside=round(1 + slope, 2), tiles_ps=medians)
+
+
+def _least_absolute(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
+    """Intercept and slope of the line through points with the least sum of absolute errors."""
+    count, scale = len(x), 1e9
+    left = np.column_stack([np.ones(count), x / scale, np.eye(count), -np.eye(count)])
+    found = linprog(
+        np.concatenate([np.zeros(2), np.ones(2 * count)]),
+        A_eq=left,
+        b_eq=y / scale,
+        bounds=[(None, None)] * 2 + [(0, None)] * (2 * count),
+        method="highs",
+    )
+    if found.x is None:
+        raise FaultError("no line through what steps took beyond their operators was found")
+    return float(found.x[0]) * scale, float(found.x[1])
 
 
 def uncut_share(
@@ -163,10 +218,9 @@ def with_cache_hits(trace: RequestTrace, profile: DeviceProfile) -> RequestTrace
     So the prefill of these requests is an input here, and must not be judged.
     """
     costs = MeasuredCosts(profile, MEASURED_SERVER.deployment)
-    idle = MEASURED_SERVER.deployment.launch.idle_ps
     requests = list(trace.requests)
     for step, missing in missing_ps(trace, profile, MEASURED_SERVER):
-        if missing - idle > -_CLEAR_PS:
+        if missing > -_CLEAR_PS:
             continue
         chosen = max(step.requests, key=lambda index: trace.requests[index].input_tokens)
         hit = _best_hit(costs, step, trace.requests[chosen].input_tokens)

@@ -28,11 +28,14 @@ class ScheduledStep:
         Whose step it is.
     leaving : list of Sequence
         Requests that have their last token of this replica from it.
+    duration : int
+        How long it takes on all stages together, picoseconds.
     """
 
     end: int
     lane: Lane
     leaving: list[Sequence] = field(default_factory=list)
+    duration: int = 0
 
 
 class Replica:
@@ -83,6 +86,8 @@ class Replica:
         self._depth = 2 if config.asynchronous and costs.stages == 1 else 1
         self._lane_limit = -(-config.max_sequences // len(self.lanes))
         self._stage_free = [0] * costs.stages
+        #: When the last step ended, and how long it took.
+        self._ended = -1, 0
         self.inbox: deque[Sequence] = deque()
         self.waiting: deque[Sequence] = deque()
         self.running: dict[int, Sequence] = {}
@@ -106,11 +111,13 @@ class Replica:
 
     def run(self, now: int) -> list[ScheduledStep]:
         """Take in what has arrived and schedule what can be scheduled."""
+        ended, duration = self._ended
+        intake = self.config.intake.behind(duration if now == ended else 0)
         while self.inbox:
             sequence = self.inbox.popleft()
             self.recorder.queued(sequence.index, now)
             self.waiting.append(sequence)
-            now += self.config.intake_ps
+            now += intake
         steps = []
         for lane in self.lanes:
             while lane.in_flight < self._depth:
@@ -123,6 +130,7 @@ class Replica:
     def finish(self, step: ScheduledStep) -> list[Sequence]:
         """Process the tokens of a step that has ended; return the requests that leave."""
         step.lane.in_flight -= 1
+        self._ended = step.end, step.duration
         for sequence in step.leaving:
             del self.running[sequence.index]
             if self.config.role != "prefill":
@@ -150,15 +158,15 @@ class Replica:
         )
         if shape.tokens > self.config.token_budget:
             raise FaultError(f"replica {self.index}: a step of {shape.tokens} tokens")
-        end = self._place(shape, lane, now)
-        step = ScheduledStep(end=end, lane=lane)
+        end, duration = self._place(shape, lane, now)
+        step = ScheduledStep(end=end, lane=lane, duration=duration)
         self._emit(step, lane, work)
         lane.in_flight += 1
         lane.last_end = end
         return step
 
-    def _place(self, shape: StepShape, lane: Lane, now: int) -> int:
-        """Put a step on the devices of each stage and return its end."""
+    def _place(self, shape: StepShape, lane: Lane, now: int) -> tuple[int, int]:
+        """Put a step on the devices of each stage; return its end and how long they work."""
         time = self.costs.step(shape)
         start = now + time.host
         for stage, duration in enumerate(time.stages):
@@ -168,7 +176,7 @@ class Replica:
             start += duration + time.transfer
         end = start - time.transfer
         self.recorder.step(self, shape, time, now)
-        return end
+        return end, sum(time.stages)
 
     def _emit(
         self, step: ScheduledStep, lane: Lane, work: SequenceOf[tuple[Sequence, Chunk]]

@@ -3,6 +3,7 @@
 import csv
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from importlib import resources
@@ -236,6 +237,12 @@ def _read_mooncake(numbered: list[tuple[int, str]], name: str) -> Iterator[Reque
 
 
 def _read_measured(numbered: list[tuple[int, str]], name: str) -> Iterator[Request]:
+    """Requests with measured times; they arrive at `arrival_time` where all have one.
+
+    That is another clock than the measured times have. The one that was taken in soonest is
+    thought to have been so at once.
+    """
+    requests, arrivals = [], []
     for line, text in numbered:
         row = _json(text, name, line)
         times = [
@@ -247,15 +254,26 @@ def _read_measured(numbered: list[tuple[int, str]], name: str) -> Iterator[Reque
                 f"{name}, line {line}: queued_ts, scheduled_ts, first_token_ts and last_token_ts "
                 "must not decrease"
             )
-        yield Request(
-            name=str(_value(row, "request_id", name, line)),
-            arrival=times[0],
-            input_tokens=_count(row.get("input_toks"), name, line, "input_toks"),
-            output_tokens=_count(row.get("output_toks"), name, line, "output_toks"),
-            measured=Measured(
-                queued=times[0], scheduled=times[1], first_token=times[2], last_token=times[3]
-            ),
+        if "arrival_time" in row:
+            arrivals.append(_seconds(row["arrival_time"], name, line, "arrival_time"))
+        requests.append(
+            Request(
+                name=str(_value(row, "request_id", name, line)),
+                arrival=times[0],
+                input_tokens=_count(row.get("input_toks"), name, line, "input_toks"),
+                output_tokens=_count(row.get("output_toks"), name, line, "output_toks"),
+                measured=Measured(
+                    queued=times[0], scheduled=times[1], first_token=times[2], last_token=times[3]
+                ),
+            )
         )
+    if len(arrivals) < len(requests):
+        arrivals = [request.arrival for request in requests]
+    clocks = min(
+        request.arrival - arrival for request, arrival in zip(requests, arrivals, strict=True)
+    )
+    for request, arrival in zip(requests, arrivals, strict=True):
+        yield replace(request, arrival=arrival + clocks)
 
 
 def _read_vllm_result(numbered: list[tuple[int, str]], name: str) -> Iterator[Request]:

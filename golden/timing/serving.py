@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from fanweave.golden.dops.calibration.profile import DeviceProfile
 from fanweave.golden.errors import InputError
 from fanweave.golden.timing.cluster import Cluster, KvLink, ReplicaSpec, ServingRun
-from fanweave.golden.timing.config import ReplicaConfig, Role
+from fanweave.golden.timing.config import IntakeModel, ReplicaConfig, Role
 from fanweave.golden.timing.deployment import Deployment
 from fanweave.golden.timing.invariants import check_run
 from fanweave.golden.timing.measured_costs import MeasuredCosts
@@ -31,7 +31,7 @@ class ServerOptions:
         See `ReplicaConfig`.
     kv_blocks : int
         Blocks of the cache of a replica; 0: what the memory of its devices holds.
-    prefix_caching, asynchronous, intake_ps
+    prefix_caching, asynchronous, intake
         See `ReplicaConfig`.
     """
 
@@ -45,7 +45,7 @@ class ServerOptions:
     kv_blocks: int = 0
     prefix_caching: bool = True
     asynchronous: bool = True
-    intake_ps: int = 0
+    intake: IntakeModel = field(default_factory=IntakeModel)
 
     def __post_init__(self) -> None:
         if bool(self.prefill_replicas) != bool(self.decode_replicas):
@@ -90,7 +90,7 @@ def build_cluster(profile: DeviceProfile, options: ServerOptions) -> Cluster:
                 kv_blocks=blocks,
                 prefix_caching=options.prefix_caching,
                 asynchronous=options.asynchronous,
-                intake_ps=options.intake_ps,
+                intake=options.intake,
                 role=role,
             ),
         )

@@ -19,6 +19,7 @@ from fanweave.golden.dops.platforms import load_platform
 from fanweave.golden.timing.cached_costs import CachedCosts
 from fanweave.golden.timing.cluster import Cluster, ReplicaSpec, ServingRun
 from fanweave.golden.timing.comparison import ComparedMetric, compare
+from fanweave.golden.timing.measured_intake import intakes
 from fanweave.golden.timing.measured_server import (
     BUDGETS,
     FIRST_PART,
@@ -82,6 +83,7 @@ def rows(quick: bool, seed: int) -> list[BenchRow]:
     result += _noise_rows(with_hits, profile, seed, _QUICK_RUNS if quick else _NOISY_RUNS)
     result += _inference_rows(measured, profile)
     result += _step_rows(with_hits, profile)
+    result += _intake_rows(measured, profile)
     result.append(_cache_row(conversation.first(_CACHE_REQUESTS), profile))
     result.append(_plan_row(conversation.first(_QUICK_PLANS if quick else _CACHE_REQUESTS)))
     count = _QUICK_REQUESTS if quick else len(conversation.requests)
@@ -125,6 +127,7 @@ def _compared_rows(case: str, row: ComparedMetric) -> list[BenchRow]:
     result = [make("latency_error", abs(row.error), row.goal)]
     result.append(make("signed_error", row.error))
     result.append(make("trivial_signed_error", row.trivial_error))
+    result.append(make("trivial_closer_share", row.trivial_closer))
     result += [make("measured_low", row.floor_low), make("measured_high", row.floor_high)]
     if row.percentile == 99:
         result += [make("error_low", row.low), make("error_high", row.high)]
@@ -150,14 +153,15 @@ class _NoisyCosts:
 def _noise_rows(
     trace: RequestTrace, profile: DeviceProfile, seed: int, runs: int
 ) -> list[BenchRow]:
-    """Errors of prefill over runs whose steps differ at random: which step a prompt falls in."""
+    """Errors over runs whose steps differ at random: which step a prompt falls in."""
     (spec,) = build_cluster(profile, MEASURED_SERVER).specs
     errors: dict[str, list[float]] = {}
     for each in range(seed, seed + runs):
         noisy = ReplicaSpec(costs=_NoisyCosts(spec.costs, each), config=spec.config)
         for row in compare(Cluster([noisy]).serve(trace), seed=seed):
-            if row.metric == "prefill":
-                errors.setdefault(f"{row.group}, prefill p{row.percentile}", []).append(row.error)
+            if row.metric in ("queue_wait", "prefill"):
+                case = f"{row.group}, {row.metric} p{row.percentile}"
+                errors.setdefault(case, []).append(row.error)
     return [
         BenchRow(
             case=f"simulated, {runs} runs, steps differ by {_STEP_NOISE:.0%}, {case}",
@@ -182,7 +186,6 @@ def _step_rows(trace: RequestTrace, profile: DeviceProfile) -> list[BenchRow]:
         for step, missing in missing_ps(trace, profile, MEASURED_SERVER)
         if not any(trace.requests[index].cached_tokens for index in step.requests)
     ]
-    idle = MEASURED_SERVER.deployment.launch.idle_ps
     parts = {
         "requests 1-128": lambda index: index < FIRST_PART,
         "even requests": lambda index: index % 2 == 0,
@@ -193,15 +196,37 @@ def _step_rows(trace: RequestTrace, profile: DeviceProfile) -> list[BenchRow]:
     for name, chosen in parts.items():
         mine = [each for each in found if chosen(max(each[0].requests))]
         waits = float(np.median([missing for _, missing in mine])) / 1e12
-        error = [abs(missing - idle) / step.measured_ps for step, missing in mine]
+        error = [abs(missing) / step.measured_ps for step, missing in mine]
         case = f"{len(mine)} counted steps with prompts, {name}"
-        result.append(_row(f"{case}, time beyond operators, median", "idle_s", waits, "s"))
+        result.append(_row(f"{case}, time beyond costs, median", "missing_s", waits, "s"))
         result.append(_row(f"{case}, mean", "latency_error", float(np.mean(error))))
     for low, high in _CUT_RANGES:
         share, rows = uncut_share(trace, profile, (low, high), first=False)
         case = f"{rows} rows of decode steps, {low} to {high} sequences"
         result.append(_row(case, "uncut_share", share))
     return result
+
+
+def _intake_rows(trace: RequestTrace, profile: DeviceProfile) -> list[BenchRow]:
+    """How far waits for the host alone differ where nothing that is recorded does."""
+    intake = MEASURED_SERVER.intake
+    found = [each for each in intakes(trace, profile) if each.together == 1]
+    parts = {
+        f"up to {intake.short_ps / 1e9:g} ms": [e for e in found if e.step_ps <= intake.short_ps],
+        f"of {intake.long_ps / 1e9:g} ms and more": [
+            e for e in found if e.step_ps >= intake.long_ps
+        ],
+    }
+    return [
+        _row(
+            f"{len(part)} requests taken in alone behind steps {name}, wait for the host",
+            f"wait_p{percentile}_s",
+            float(np.percentile([each.wait_ps for each in part], percentile)) / 1e12,
+            "s",
+        )
+        for name, part in parts.items()
+        for percentile in (10, 50, 90)
+    ]
 
 
 def _row(case: str, metric: str, value: float, unit: str = "1") -> BenchRow:

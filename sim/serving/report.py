@@ -123,6 +123,7 @@ def comparison_document(rows: Sequence[ComparedMetric]) -> list[dict[str, Any]]:
             "measured_interval": [row.floor_low, row.floor_high],
             "goal": row.goal,
             "trivial_error": row.trivial_error,
+            "trivial_closer_share": row.trivial_closer,
             "request_bias_s": row.request_bias,
             "request_error_s": row.request_error,
             "trivial_request_error_s": row.trivial_request_error,
@@ -132,9 +133,11 @@ def comparison_document(rows: Sequence[ComparedMetric]) -> list[dict[str, Any]]:
 
 
 def _verdict(row: ComparedMetric) -> str:
-    if abs(row.error) <= row.goal:
-        return "reached"
-    return "missed, in noise" if row.within_floor else "missed"
+    if abs(row.error) > row.goal:
+        return "missed, in noise" if row.within_floor else "missed"
+    if abs(row.trivial_error) < abs(row.error):
+        return f"reached; trivial is nearer, in {row.trivial_closer:.0%} of samples"
+    return "reached"
 
 
 def print_comparison(rows: Sequence[ComparedMetric], *, stream: TextIO) -> None:

@@ -196,6 +196,7 @@ def _with_cache_hits(trace: "RequestTrace", profile: "DeviceProfile") -> "Reques
 
 
 def _options(given: dict[str, Any]) -> "ServerOptions":
+    from fanweave.golden.timing.config import IntakeModel
     from fanweave.golden.timing.deployment import Deployment
     from fanweave.golden.timing.launch import LaunchModel
     from fanweave.golden.timing.serving import ServerOptions
@@ -215,6 +216,7 @@ def _options(given: dict[str, Any]) -> "ServerOptions":
         sustained=given["sustained"],
         launch=launch,
     )
+    intake = round(given["intake_us"] * _US)
     names = (
         "replicas",
         "prefill_replicas",
@@ -228,7 +230,7 @@ def _options(given: dict[str, Any]) -> "ServerOptions":
     )
     return ServerOptions(
         deployment=deployment,
-        intake_ps=round(given["intake_us"] * _US),
+        intake=IntakeModel(ps=intake, slow_ps=intake),
         **{name: given[name] for name in names},
     )
 

@@ -191,7 +191,6 @@ def test_what_cannot_be_served(trace_of):
         {"token_budget": 0},
         {"kv_blocks": 0},
         {"token_budget": 4, "max_sequences": 5},
-        {"intake_ps": -1},
         {"role": "none"},
     ],
 )

@@ -127,6 +127,28 @@ def test_a_device_waits_in_steps_without_a_graph_alone():
         LaunchModel(idle_ps=-1)
 
 
+def test_steps_without_a_graph_take_what_their_tiles_say():
+    tiles = Deployment(launch=LaunchModel(idle_ps=50, tiles_ps=((3, -20), (8, 7))))
+    assert one_stage(tiles, decode(8, 64)) == one_stage(Deployment(), decode(8, 64))
+    for tokens, beyond in ((257, 30), (384, 30), (385, 50), (897, 57), (1024, 57), (1025, 50)):
+        shape = prefill((tokens, 0))
+        assert one_stage(tiles, shape) == one_stage(Deployment(), shape) + beyond
+    for wrong in (((0, 5),), ((3, 5), (3, 6))):
+        with pytest.raises(InputError, match="tiles_ps of"):
+            LaunchModel(tiles_ps=wrong)
+
+
+def test_a_factor_on_what_decode_adds_beside_prompts():
+    mixed = StepShape((Chunk(512, 0),), 40, 40 * 1300, 1300)
+    added = MeasuredCosts(PROFILE).beside_ps(mixed)
+    assert added > 0
+    less = one_stage(Deployment(), mixed) - one_stage(Deployment(beside=0.5), mixed)
+    assert less == pytest.approx(added / 2, abs=64)
+    for shape in (prefill((1024, 0)), decode(8, 64)):
+        assert MeasuredCosts(PROFILE).beside_ps(shape) == 0
+        assert one_stage(Deployment(beside=0.5), shape) == one_stage(Deployment(), shape)
+
+
 def test_graphs_that_do_not_cut_sequences_take_the_time_of_the_other_kernel():
     uncut = Deployment(launch=LaunchModel(uncut=(33, 64)))
     table = PROFILE.attention
@@ -208,6 +230,7 @@ def test_memory_for_the_cache():
         ({"kv_bits": 5}, "kv_bits = 5"),
         ({"memory_share": 0.0}, "memory_share"),
         ({"sustained": 0.0}, "sustained"),
+        ({"beside": -0.1}, "beside"),
         ({"link_bytes_per_s": 0.0}, "bandwidth"),
     ],
 )

@@ -45,7 +45,8 @@ def closed_form(options, tokens, output):
         device += sum(time.stages) + time.transfer * (costs.stages - 1)
         ends.append(device)
     first = len(shapes) - output
-    return options.intake_ps + ends[first], options.intake_ps + ends[-1]
+    intake = options.intake.behind(0)
+    return intake + ends[first], intake + ends[-1]
 
 
 @pytest.mark.parametrize("server", SERVERS)
@@ -60,7 +61,7 @@ def test_alone_a_request_waits_for_nothing(server):
     for index, request in enumerate(requests):
         first, last = closed_form(options, request.input_tokens, request.output_tokens)
         assert record.queued_at[index] == request.arrival
-        assert record.scheduled_at[index] == request.arrival + options.intake_ps
+        assert record.scheduled_at[index] == request.arrival + options.intake.behind(0)
         assert record.first_at[index] - request.arrival == first
         assert record.last_at[index] - request.arrival == last
     metrics = measure(run)

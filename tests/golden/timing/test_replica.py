@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fanweave.golden.errors import InputError
 from fanweave.golden.timing.cluster import Cluster, ReplicaSpec
-from fanweave.golden.timing.config import ReplicaConfig
+from fanweave.golden.timing.config import IntakeModel, ReplicaConfig
 from fanweave.golden.timing.invariants import check_run
 from fanweave.golden.timing.requests import Request, RequestTrace
 from fanweave.golden.timing.step import Chunk, StepShape
@@ -281,3 +282,20 @@ def test_host_time_is_hidden_behind_the_step_before(trace_of, asynchronous):
             assert lost == delay
         else:
             assert lost > delay
+
+
+def test_a_host_that_slept_long_takes_requests_in_more_slowly(trace_of):
+    intake = IntakeModel(ps=10, slow_ps=50, short_ps=1000, long_ps=3000)
+    assert [intake.behind(step) for step in (0, 1000, 2000, 3000, 9000)] == [10, 10, 30, 50, 50]
+    config = ReplicaConfig(kv_blocks=1000, asynchronous=False, intake=intake)
+    # The first step takes 1000 + 10 * 150 = 2500, so each one behind it waits 40.
+    trace = trace_of((0, 150, 2), (100, 5, 1), (200, 5, 1), (10**6, 5, 1))
+    record = Cluster([ReplicaSpec(costs=LinearCosts(), config=config)]).serve(trace).recorder
+    assert record.first_at[0] == 10 + 2500
+    assert record.queued_at[1:3] == [2510, 2550]
+    assert record.scheduled_at[1:3] == [2590, 2590]
+    # One that comes to an idle server.
+    assert record.scheduled_at[3] == 10**6 + 10
+    for wrong in ({"ps": -1}, {"ps": 5}, {"short_ps": 1}):
+        with pytest.raises(InputError, match="needs 0 <= ps <= slow_ps"):
+            IntakeModel(**wrong)

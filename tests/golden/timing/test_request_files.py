@@ -128,3 +128,21 @@ def test_shipped_traces():
     assert all(request.measured for request in measured.requests)
     with pytest.raises(InputError, match="did you mean 'measured-server'"):
         read_requests("measured-serve")
+
+
+def test_measured_requests_arrive_before_they_are_taken_in(tmp_path):
+    rows_ = [
+        MEASURED | {"request_id": str(index), "arrival_time": arrival, "queued_ts": queued}
+        for index, (arrival, queued) in enumerate([(5.0, 100.0), (5.125, 100.25), (5.25, 100.25)])
+    ]
+    requests = read(tmp_path, "\n".join(json.dumps(row) for row in rows_)).requests
+    # The clocks differ by 95 s, as the first and the last are taken in at once.
+    assert [each.arrival for each in requests] == [0, PS // 8, PS // 4]
+    assert [each.measured.queued for each in requests] == [0, PS // 4, PS // 4]
+    # Where one has no such time, all arrive when they are taken in.
+    del rows_[1]["arrival_time"]
+    requests = read(tmp_path, "\n".join(json.dumps(row) for row in rows_)).requests
+    assert [each.arrival for each in requests] == [0, PS // 4, PS // 4]
+    rows_[1]["arrival_time"] = "soon"
+    with pytest.raises(InputError, match="arrival_time 'soon' must be a finite number"):
+        read(tmp_path, "\n".join(json.dumps(row) for row in rows_))
