@@ -18,6 +18,7 @@ COMMANDS: dict[str, str] = {
     "doctor": "fanweave.sim.runner.commands:doctor",
     "ebpf": "fanweave.sw.ebpf.commands:ebpf",
     "fabric": "fanweave.sw.fabric.commands:fabric",
+    "icarus": "fanweave.sim.icarus.commands:icarus",
     "model": "fanweave.sw.traces.model_commands:model",
     "mutate": "fanweave.sim.mutation.commands:mutate",
     "place": "fanweave.sim.placement.place_command:place",

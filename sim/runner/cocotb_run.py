@@ -1,21 +1,26 @@
-"""Runs a cocotb test module on a Verilated design."""
+"""Runs a cocotb test module on a design, in Verilator or Icarus Verilog."""
 
 import shutil
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 from xml.etree import ElementTree
 
 from cocotb_tools import runner as cocotb_runner
 
 from fanweave.golden.errors import FaultError, InputError
 from fanweave.sim.runner.design import Design
+from fanweave.sim.runner.icarus import build_icarus_model
 from fanweave.sim.runner.progress import Progress
 from fanweave.sim.runner.toolchain import find_toolchain
 from fanweave.sim.runner.verilate import Model, build_model, process_environment
 
-__all__ = ["RunResult", "TestOutcome", "WaveWindow", "run", "run_model"]
+__all__ = ["RunResult", "Simulator", "TestOutcome", "WaveWindow", "run", "run_model"]
+
+Simulator = Literal["verilator", "icarus"]
+_RUNNERS = {"verilator": cocotb_runner.Verilator, "icarus": cocotb_runner.Icarus}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,6 +129,7 @@ def run(
     testcase: str | None = None,
     python_path: Sequence[Path] = (),
     timeout_s: float | None = None,
+    simulator: Simulator = "verilator",
 ) -> RunResult:
     """Build a design (or take it from the cache) and run a cocotb test module on it.
 
@@ -149,13 +155,20 @@ def run(
         Folders to search for `test_module` first.
     timeout_s
         End the simulation after this time.
+    simulator
+        Icarus Verilog is a hundred times as slow, and dumps nothing.
 
     Raises
     ------
     InputError
         If a program is missing or the design does not build.
     """
-    model = build_model(design, waves=waves is not None)
+    if simulator == "icarus":
+        if waves is not None:
+            raise InputError("Icarus Verilog dumps no waveforms here: run Verilator for them")
+        model = build_icarus_model(design)
+    else:
+        model = build_model(design, waves=waves is not None)
     return run_model(
         model,
         test_module=test_module,
@@ -167,6 +180,7 @@ def run(
         testcase=testcase,
         python_path=python_path,
         timeout_s=timeout_s,
+        simulator=simulator,
     )
 
 
@@ -182,6 +196,7 @@ def run_model(
     testcase: str | None = None,
     python_path: Sequence[Path] = (),
     timeout_s: float | None = None,
+    simulator: Simulator = "verilator",
 ) -> RunResult:
     """Run a cocotb test module on a model; see `run`."""
     results_dir = results_dir.resolve()
@@ -204,6 +219,7 @@ def run_model(
         process_environment(environment, python_path=python_path),
     ):
         ended = _simulate(
+            simulator,
             build_dir=model.executable.parent,
             test_module=test_module,
             hdl_toplevel=model.design.toplevel,
@@ -228,10 +244,10 @@ def run_model(
     )
 
 
-def _simulate(**arguments: object) -> bool:
+def _simulate(simulator: Simulator, **arguments: object) -> bool:
     """Run the simulation; return whether the program came to its own end."""
     try:
-        cocotb_runner.Verilator().test(**arguments)
+        _RUNNERS[simulator]().test(**arguments)
     except (RuntimeError, SystemExit):
         # The program's status is not 0 as well when a test failed; the results say which.
         return Path(str(arguments["results_xml"])).is_file()

@@ -1,6 +1,7 @@
 """Many events at once on the Verilated policy engine: shared counters, programs that change."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from fanweave.golden.ebpf.config import EbpfConfig
 from fanweave.golden.ebpf.maps import MapSpec
@@ -22,7 +23,9 @@ _COUNTERS = (
 )
 
 
-def count_in_shared_maps(config: EbpfConfig, *, events: int, turns: int) -> dict[str, list[int]]:
+def count_in_shared_maps(
+    config: EbpfConfig, *, events: int, turns: int, dump: Path | None = None
+) -> dict[str, list[int]]:
     """Let all threads of all engines add to the same counters at the same time.
 
     Each event adds 1 to one counter of each map, `turns` times; a key that is not there is made.
@@ -35,13 +38,18 @@ def count_in_shared_maps(config: EbpfConfig, *, events: int, turns: int) -> dict
         Of each engine.
     turns : int
         Rounds of each event.
+    dump : Path, optional
+        A VCD of all of it, from a reset on.
 
     Returns
     -------
     dict of str to list of int
         Sums by map, in the order of keys.
     """
-    with EngineServer(config) as server:
+    with EngineServer(config, waves=dump is not None) as server:
+        if dump is not None:
+            server.begin_dump(dump)
+            server.reset()
         driver = run_now(EngineDriver.identify(over(server)))
         run_now(driver.maps.create(_COUNTERS))
         run_now(driver.programs.install(0, _counting(turns)))

@@ -11,6 +11,7 @@ from fanweave.golden.ventaglio.model import ErrorState, Ventaglio
 from fanweave.sim.benches.ventaglio.images import ResultLog
 from fanweave.sim.benches.ventaglio.random_programs import Batch
 from fanweave.sim.benches.ventaglio.run import MemoryModel, Outcome, Stalls, result_bits, simulate
+from fanweave.sim.runner.cocotb_run import Simulator
 from fanweave.sw.ventaglio import Drain
 
 __all__ = ["Expectation", "check_batch", "compare", "expectation"]
@@ -73,6 +74,7 @@ def check_batch(
     folder: Path,
     memory: MemoryModel | None = None,
     stalls: Stalls | None = None,
+    simulator: Simulator = "verilator",
 ) -> Outcome:
     """Run a batch on golden and RTL.
 
@@ -84,8 +86,8 @@ def check_batch(
         The unit.
     folder : Path
         Where the files of the run go.
-    memory, stalls : optional
-        Surroundings of the unit, as in `simulate`.
+    memory, stalls, simulator : optional
+        Surroundings of the unit, and what runs it, as in `simulate`.
 
     Raises
     ------
@@ -101,6 +103,7 @@ def check_batch(
         memory=memory,
         stalls=stalls,
         cycle_limit=200_000 + 4_000 * len(batch.programs),
+        simulator=simulator,
     )
     difference = compare(outcome, expected, batch)
     if difference is not None:

@@ -11,7 +11,7 @@ module fanweave_bench_memory #(
     output wire [WIDTH-1:0]   data
 );
   reg [WIDTH-1:0] words [0:DEPTH-1];
-  string file;
+  reg [8*4096-1:0] file;  // no string, so that it is plain Verilog for every simulator
   initial begin
     if ($value$plusargs(PLUSARG, file)) $readmemh(file, words);
   end
@@ -30,7 +30,7 @@ module fanweave_bench_sink #(
     input wire [WIDTH-1:0] data,
     input wire             close
 );
-  string file;
+  reg [8*4096-1:0] file;  // no string, so that it is plain Verilog for every simulator
   integer descriptor;
   initial begin
     descriptor = 0;

@@ -15,7 +15,7 @@ from fanweave.golden.ventaglio.workload import Workload
 from fanweave.sim.benches.ventaglio.design import harness_design
 from fanweave.sim.benches.ventaglio.images import ResultLog, read_results, write_images
 from fanweave.sim.benches.ventaglio.settings import STREAMS
-from fanweave.sim.runner.cocotb_run import RunResult, WaveWindow, run
+from fanweave.sim.runner.cocotb_run import RunResult, Simulator, WaveWindow, run
 
 __all__ = [
     "MemoryModel",
@@ -82,8 +82,9 @@ def simulate(
     cycle_limit: int = 100_000_000,
     waves: WaveWindow | None = None,
     seed: int = 0,
+    simulator: Simulator = "verilator",
 ) -> Outcome:
-    """Run a workload on the Verilated unit.
+    """Run a workload on the unit's RTL.
 
     Parameters
     ----------
@@ -103,6 +104,8 @@ def simulate(
         Dump these cycles.
     seed : int
         Seed of the simulation.
+    simulator : str
+        ``verilator`` or ``icarus``.
 
     Raises
     ------
@@ -127,6 +130,7 @@ def simulate(
         env={"FANWEAVE_SETTINGS": json.dumps(settings), "FANWEAVE_OUTCOME": str(outcome_file)},
         waves=waves,
         seed=seed,
+        simulator=simulator,
     ).check()
     raw = json.loads(outcome_file.read_text())
     broken = [name for i, name in enumerate(STREAMS) if raw["violations"] >> i & 1]
