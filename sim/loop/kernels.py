@@ -23,6 +23,7 @@ from fanweave.sim.benches.ventaglio.design import harness_design
 from fanweave.sim.benches.ventaglio.run import Stalls
 from fanweave.sim.benches.ventaglio.verify import verify
 from fanweave.sim.loop.table import MeasuredTable
+from fanweave.sim.runner.converted import package_texts
 from fanweave.sim.runner.progress import Progress
 from fanweave.sim.runner.verilate import source_texts
 from fanweave.sw.traces.build import LayoutChoice
@@ -51,6 +52,8 @@ _FORMATS = {
 #: Random products are no larger than this, which is enough for a share; nor are their tokens more.
 _MOST_ROWS, _MOST_COLUMNS, _MOST_TOKENS = 512, 512, 8
 _SEED = 1
+#: Sources of the cycle model.
+_MODEL = ("golden/ventaglio/*.py",)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -260,8 +263,10 @@ def _random(loop: Loop, work: OperatorClass, kind: Kind, rows: int, columns: int
 
 
 def _sources(loop: Loop, config: VentaglioConfig) -> list[str]:
-    """What was simulated; the model has no sources that are converted."""
-    return list(source_texts(harness_design(config).sources)) if loop.measure == "rtl" else []
+    """What counted: the Verilog, or the cycle model."""
+    if loop.measure == "rtl":
+        return list(source_texts(harness_design(config).sources))
+    return package_texts(_MODEL)
 
 
 def _contents(case: Case) -> list[str]:

@@ -20,7 +20,15 @@ from fanweave.sim.loop.switching import SwitchFigures, measure_switch
 from fanweave.sim.loop.table import MeasuredTable
 from fanweave.sw.traces.library import open_trace
 
-__all__ = ["LoopOutcome", "Reason", "RoundChange", "RoundResult", "best_round", "run_loop"]
+__all__ = [
+    "LoopOutcome",
+    "LoopRound",
+    "Reason",
+    "RoundChange",
+    "RoundResult",
+    "best_round",
+    "run_loop",
+]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -21,6 +21,7 @@ from fanweave.sim.benches.cxl.verilated import island_design
 from fanweave.sim.benches.system.program import system_program
 from fanweave.sim.benches.system.window import check_window
 from fanweave.sim.loop.table import MeasuredTable
+from fanweave.sim.runner.converted import package_texts
 from fanweave.sim.runner.verilate import source_texts
 from fanweave.sw.fabric.compile import Compilation, compile_graph
 from fanweave.sw.system.placed import IDLE, OFF, Sample, prepare_placed
@@ -30,6 +31,8 @@ from fanweave.sw.system.setups import COMPILED, Prepared
 __all__ = ["SwitchFigures", "measure_switch"]
 
 _NS = 1e9
+#: Sources of the model of time, which decides when hosts send.
+_MODEL = ("golden/cxl/*.py", "golden/cxl/timed/*.py", "golden/ebpf/*.py", "golden/ebpf/maps/*.py")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,6 +150,7 @@ def _contents(prepared: Prepared, config: IslandConfig, loop: Loop) -> list[str]
     for island, built in prepared.built.items():
         digest = hashlib.sha256(built.data).hexdigest()
         parts += [island, digest, repr(sorted(built.contents.items()))]
+    parts += package_texts(_MODEL)
     if loop.measure == "rtl":
         parts += source_texts(island_design(config).sources)
         parts.append(system_program(config, islands=len(prepared.islands)))

@@ -15,11 +15,18 @@ from fanweave.sim.runner.cache import BuildCache, content_key
 from fanweave.sim.runner.design import Design, VerilogSource
 from fanweave.sim.runner.toolchain import build_root
 
-__all__ = ["MUTATION", "converted_design"]
+__all__ = ["MUTATION", "converted_design", "package_texts"]
 
 #: Variable of the environment that asks for faults in whatever is converted, as JSON; see
 #: `fanweave.sim.mutation`.
 MUTATION = "FANWEAVE_MUTATION"
+
+
+def package_texts(patterns: Sequence[str]) -> list[str]:
+    """Names and texts of files in the package, for a cache's key."""
+    root = Path(fanweave.__file__).resolve().parent
+    files = [file for pattern in patterns for file in sorted(root.glob(pattern))]
+    return [f"{file.relative_to(root)}\n{file.read_text()}" for file in files]
 
 
 def converted_design(
@@ -48,9 +55,7 @@ def converted_design(
     extra : sequence of VerilogSource
         More Verilog.
     """
-    root = Path(fanweave.__file__).resolve().parent
-    files = [file for pattern in sources for file in sorted(root.glob(pattern))]
-    texts = [f"{file.relative_to(root)}\n{file.read_text()}" for file in files]
+    texts = package_texts(sources)
 
     if asked := os.environ.get(MUTATION):
         return _mutated(build, name, [key, *texts], asked, extra)
