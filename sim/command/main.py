@@ -15,6 +15,7 @@ __all__ = ["cli", "main"]
 COMMANDS: dict[str, str] = {
     "bench": "fanweave.sim.report.commands:bench",
     "calibrate": "fanweave.sim.serving.calibrate_command:calibrate",
+    "coverage": "fanweave.sim.coverage.commands:coverage",
     "doctor": "fanweave.sim.runner.commands:doctor",
     "ebpf": "fanweave.sw.ebpf.commands:ebpf",
     "fabric": "fanweave.sw.fabric.commands:fabric",

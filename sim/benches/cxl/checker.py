@@ -17,6 +17,8 @@ from fanweave.golden.isa.cxl_event import Channel, Verdict
 from fanweave.golden.isa.cxl_messages import answers_of
 from fanweave.sim.benches.cxl.contents import LineContents
 from fanweave.sim.benches.cxl.records import Dead, Gave, Left, Moved, Record, Took, Wrote
+from fanweave.sim.coverage.cross import Cell
+from fanweave.sim.coverage.switch import NO_VERDICT, message_name
 
 __all__ = ["DifferenceError", "OpenRequest", "TrafficChecker"]
 
@@ -70,6 +72,8 @@ class TrafficChecker:
         verdict: that verdict, and whether the default is to deny.
     contents : LineContents or None
         If given, what hosts read is held against what they wrote.
+    covered : dict of Counter
+        Coverage points that were met, see `fanweave.sim.coverage.switch`.
     count : Counter
         Messages by what became of them: taken, delivered, answered,
         lost, snooped, snoop_answered; steps of moves by their names.
@@ -87,6 +91,7 @@ class TrafficChecker:
         self.judge = lambda host, message, judged: (None, False)
         self.count: Counter[str] = Counter()
         self.contents: LineContents | None = None
+        self.covered: dict[str, Counter[Cell]] = defaultdict(Counter)
         #: Requests in their entries, with what the tables said when they came in.
         self._entered: dict[tuple[int, Channel], deque[tuple[Message, Device | None]]]
         self._entered = defaultdict(deque)
@@ -133,6 +138,7 @@ class TrafficChecker:
     def takes(self, port: int, came: Message) -> None:
         """The switch took a message at a port, hosts counted first."""
         self.count["taken"] += 1
+        self.covered["messages"][message_name(came.channel, came["opcode"]), "taken"] += 1
         match came.channel:
             case Channel.M2S_REQ | Channel.M2S_RWD:
                 self.request(port, came)
@@ -151,6 +157,7 @@ class TrafficChecker:
         DifferenceError
             If the model does not.
         """
+        self.covered["messages"][message_name(came.channel, came["opcode"]), "given"] += 1
         if port < self.config.upstream:
             self.at_host(port, came)
         elif came.channel is Channel.M2S_BIRSP:
@@ -181,6 +188,8 @@ class TrafficChecker:
             raise DifferenceError(f"host {host}: nothing waits in the entry of {channel.name}")
         came, decoded = self._entered[host, channel].popleft()
         verdict, deny = self.judge(host, came, judged)
+        said = NO_VERDICT if verdict is None else verdict.action.name
+        self.covered["verdicts"][message_name(channel, came["opcode"]), said] += 1
         for delivery in self.model.request(
             host, came, verdict, deny=deny, dead=self.dead, decoded=(decoded,)
         ):

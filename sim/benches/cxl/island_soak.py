@@ -8,6 +8,7 @@ from fanweave.golden.presets import find_preset
 from fanweave.sim.benches.cxl.policed import play_policed
 from fanweave.sim.benches.cxl.traffic import RandomTraffic, matching
 from fanweave.sim.benches.cxl.verilated import Devices
+from fanweave.sim.coverage.store import record as record_coverage
 from fanweave.sw.ebpf import assemble
 from fanweave.sw.ebpf.object.model import ObjectFile
 
@@ -71,6 +72,7 @@ def play(seed: int, config: str | None = None) -> str:
         seed=generator.getrandbits(31),
         devices=devices,
     )
+    record_coverage("switch", checker.covered)
     count = checker.count
     reads = checker.contents.reads if checker.contents else 0
     return (

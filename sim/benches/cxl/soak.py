@@ -10,6 +10,7 @@ from fanweave.sim.benches.cxl.contents import LineContents
 from fanweave.sim.benches.cxl.records import Record
 from fanweave.sim.benches.cxl.traffic import RandomTraffic
 from fanweave.sim.benches.cxl.verilated import Devices, Traffic
+from fanweave.sim.coverage.store import record as record_coverage
 
 __all__ = ["check", "play"]
 
@@ -83,7 +84,9 @@ def play(seed: int, config: str | None = None) -> str:
             seed=generator.getrandbits(31),
             devices=devices,
         )
-        count = check(switch, records, devices).count
+        checker = check(switch, records, devices)
+    record_coverage("switch", checker.covered)
+    count = checker.count
     return (
         f"{name}: {count['taken']} messages taken, {count['answered']} answers, "
         f"{count['lost']} lost, {count['snooped']} snoops, {count['end'] + count['home']} pages "

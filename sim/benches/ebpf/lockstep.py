@@ -12,6 +12,8 @@ from fanweave.golden.errors import FaultError
 from fanweave.golden.isa.ebpf_machine import FaultCause
 from fanweave.golden.presets import find_preset
 from fanweave.sim.benches.ebpf.random_programs import random_program
+from fanweave.sim.coverage.ebpf import hits_of
+from fanweave.sim.coverage.store import record as record_coverage
 
 __all__ = ["Batch", "Decided", "check", "play", "run_events"]
 
@@ -19,6 +21,7 @@ __all__ = ["Batch", "Decided", "check", "play", "run_events"]
 Batch = tuple[Program, Sequence[bytes]]
 
 _PROGRAMS = 40
+_BUDGET = 120
 #: Cycles that a word of a context comes late.
 _GAPS = (0, 0, 0, 0, 1, 2, 3, 5, 20)
 
@@ -44,7 +47,7 @@ def check(
     batches: Sequence[Batch],
     *,
     config: EbpfConfig,
-    budget: int = 120,
+    budget: int = _BUDGET,
     gaps: random.Random | None = None,
 ) -> set[FaultCause]:
     """Compare result, cause and count of every event, and its context if the core returns it.
@@ -181,6 +184,7 @@ def play(seed: int, config: str | None = None) -> str:
         program = random_program(generator.getrandbits(48))
         batches.append((program, [generator.randbytes(size) for size in sizes]))
     used = replace(chosen, returns_context=True)
-    causes = check(batches, config=used, gaps=generator)
+    causes = check(batches, config=used, budget=_BUDGET, gaps=generator)
+    record_coverage("ebpf", hits_of(batches, budget=_BUDGET))
     ended = ", ".join(sorted(cause.name for cause in causes))
     return f"{name}: {_PROGRAMS} programs on 6 contexts each; events ended with {ended}"

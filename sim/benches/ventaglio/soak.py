@@ -8,6 +8,8 @@ from fanweave.golden.ventaglio.config import PRESETS, VentaglioConfig
 from fanweave.sim.benches.ventaglio.batches import check_batch
 from fanweave.sim.benches.ventaglio.random_programs import random_batch
 from fanweave.sim.benches.ventaglio.run import MemoryModel, Stalls
+from fanweave.sim.coverage.store import record as record_coverage
+from fanweave.sim.coverage.ventaglio import hits_of
 from fanweave.sim.runner import build_root
 
 __all__ = ["CONFIGURATIONS", "play", "surroundings"]
@@ -83,6 +85,15 @@ def play(seed: int, config: str | None = None) -> str:
         folder=build_root() / "soak" / "ventaglio" / name,
         memory=memory,
         stalls=stalls,
+    )
+    record_coverage(
+        "ventaglio",
+        hits_of(
+            batch.workload,
+            CONFIGURATIONS[name],
+            stall_probability=stalls.probability,
+            cause=outcome.cause,
+        ),
     )
     operations = sum(len(program.operations) for program in batch.programs)
     return (

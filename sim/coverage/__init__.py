@@ -1,0 +1,1 @@
+"""Functional coverage: which combinations random tests have met, merged over runs."""
