@@ -13,7 +13,7 @@ from fanweave.golden.isa.ebpf_machine import FaultCause
 from fanweave.golden.presets import find_preset
 from fanweave.sim.benches.ebpf.random_programs import random_program
 from fanweave.sim.coverage.ebpf import hits_of
-from fanweave.sim.coverage.store import record as record_coverage
+from fanweave.sim.coverage.store import record
 
 __all__ = ["Batch", "Decided", "check", "play", "run_events"]
 
@@ -185,6 +185,6 @@ def play(seed: int, config: str | None = None) -> str:
         batches.append((program, [generator.randbytes(size) for size in sizes]))
     used = replace(chosen, returns_context=True)
     causes = check(batches, config=used, budget=_BUDGET, gaps=generator)
-    record_coverage("ebpf", hits_of(batches, budget=_BUDGET))
+    record("ebpf", hits_of(batches, budget=_BUDGET))
     ended = ", ".join(sorted(cause.name for cause in causes))
     return f"{name}: {_PROGRAMS} programs on 6 contexts each; events ended with {ended}"

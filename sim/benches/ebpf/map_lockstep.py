@@ -15,6 +15,7 @@ from fanweave.golden.isa.ebpf_machine import FaultCause
 from fanweave.sim.benches.ebpf.engine_design import SERVER_CONFIG
 from fanweave.sim.benches.ebpf.engine_server import EngineServer
 from fanweave.sim.benches.ebpf.random_map_programs import CONTEXT_BYTES, MAPS, random_map_program
+from fanweave.sim.coverage.store import record
 from fanweave.sw.ebpf.driver import EngineDriver, over, run_now
 
 __all__ = ["MapLockstep", "play", "play_seeds"]
@@ -181,6 +182,7 @@ def play(seed: int, config: str | None = None) -> str:
     if config not in (None, "server"):
         raise InputError(f"soak ebpf-maps knows configuration 'server' and not {config!r}")
     tally = play_seeds(range(seed * _ROUND, (seed + 1) * _ROUND))
+    record("ebpf", {"events": Counter({(c.name,): n for c, n in tally.causes.items()})})
     ended = ", ".join(f"{cause.name} {count}" for cause, count in sorted(tally.causes.items()))
     return (
         f"{tally.programs} programs, {tally.instructions} instructions; events ended with {ended}"

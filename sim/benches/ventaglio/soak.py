@@ -8,7 +8,7 @@ from fanweave.golden.ventaglio.config import PRESETS, VentaglioConfig
 from fanweave.sim.benches.ventaglio.batches import check_batch
 from fanweave.sim.benches.ventaglio.random_programs import random_batch
 from fanweave.sim.benches.ventaglio.run import MemoryModel, Stalls
-from fanweave.sim.coverage.store import record as record_coverage
+from fanweave.sim.coverage.store import record
 from fanweave.sim.coverage.ventaglio import hits_of
 from fanweave.sim.runner import build_root
 
@@ -86,7 +86,7 @@ def play(seed: int, config: str | None = None) -> str:
         memory=memory,
         stalls=stalls,
     )
-    record_coverage(
+    record(
         "ventaglio",
         hits_of(
             batch.workload,
