@@ -97,8 +97,8 @@ bench-%: $(READY) ## Run a benchmark, such as bench-ventaglio [QUICK=1 SEED= JSO
 report: $(READY) ## One page of the last results: build/report/index.html
 	@$(BIN)/fanweave report
 
-soak: $(READY) ## Random programs on the RTL until time is up [MINUTES=10 CONFIG= SEED=]
-	@$(BIN)/fanweave soak ventaglio --minutes $(MINUTES) $(config) $(seed)
+soak: $(READY) ## Random tests of all units in turn, or of one, until time is up [MINUTES=10 UNIT= CONFIG= SEED=]
+	@$(BIN)/fanweave soak $(or $(UNIT),all) --minutes $(MINUTES) $(config) $(seed)
 
 clean: ## Remove what was built (the environment and the model stay)
 	@if [ -d build ]; then find build -mindepth 1 -maxdepth 1 ! -name models -exec rm -rf {} +; fi

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 import click
 
 from fanweave.golden.entries import find_entry
-from fanweave.golden.errors import FaultError
+from fanweave.golden.errors import FaultError, InputError
 
-__all__ = ["SOAKS", "rounds_of", "soak"]
+__all__ = ["ALL", "SOAKS", "rounds_of", "soak"]
 
 #: name -> "module:function" with the signature
 #: ``play(seed: int, config: str | None) -> str``: one round, and a line about it.
@@ -27,6 +27,11 @@ SOAKS = {
 }
 
 
+#: Name of all of them, in turn.
+ALL = "all"
+_LINUX = "ebpf-linux"
+
+
 @click.command(
     epilog="Example: fanweave soak ventaglio --config tiny --minutes 10",
 )
@@ -42,25 +47,41 @@ def soak(
 ) -> None:
     """Test the unit NAME with random programs until time is up or something differs.
 
-    A round that fails says how to play it again.
+    A round that fails says how to play it again. NAME may be ``all``: then each round is of the
+    next unit. ``fanweave coverage`` shows what the rounds have met.
     """
-    play = find_soak(name)
+    if name == ALL and config is not None:
+        raise InputError(f"presets are those of a unit: leave --config {config} out, or name one")
+    units = _all_units() if name == ALL else [name]
+    plays = {unit: find_soak(unit) for unit in units}
     if seed is None:
         seed = random.SystemRandom().randrange(1 << 31)
     click.echo(f"soak {name}: seed {seed}", err=True)
     played = 0
     for number in rounds_of(rounds, minutes):
+        unit = units[number % len(units)]
         try:
-            line = play(seed=seed + number, config=config)
+            line = plays[unit](seed=seed + number, config=config)
         except FaultError as error:
             chosen = f" --config {config}" if config else ""
             raise FaultError(
                 f"round {number} differs: {error}\n"
-                f"again: fanweave soak {name}{chosen} --seed {seed + number} --rounds 1"
+                f"again: fanweave soak {unit}{chosen} --seed {seed + number} --rounds 1"
             ) from error
-        click.echo(f"{number}: {line}")
+        click.echo(f"{number}: {f'{unit}: ' if name == ALL else ''}{line}")
         played += 1
     click.echo(f"soak {name}: {played} rounds, no difference")
+
+
+def _all_units() -> list[str]:
+    """Every soak, but for what this machine cannot play."""
+    # Only now: it is slow to import.
+    from fanweave.sim.benches.ebpf.linux import why_unavailable
+
+    reason = why_unavailable()
+    if reason:
+        click.echo(f"soak all: without {_LINUX}: {reason}", err=True)
+    return [name for name in SOAKS if not (reason and name == _LINUX)]
 
 
 def rounds_of(rounds: int | None, minutes: float) -> Iterator[int]:

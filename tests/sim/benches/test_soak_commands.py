@@ -4,6 +4,7 @@ import pytest
 
 from fanweave.golden.errors import FaultError
 from fanweave.sim.benches import soak_commands
+from fanweave.sim.benches.ebpf import linux
 from fanweave.sim.command.main import main
 
 
@@ -49,6 +50,22 @@ def test_a_difference_ends_the_soak_and_says_how_to_see_it_again(played, capsys)
     assert "again: fanweave soak ventaglio --config tiny --seed 12 --rounds 1" in message
 
 
+def test_all_units_take_turns(played, capsys, monkeypatch):
+    monkeypatch.setattr(soak_commands, "_all_units", lambda: ["switch", "ebpf"])
+    assert status_of("all", "--seed", "10", "--rounds", "9") == 1
+    captured = capsys.readouterr()
+    assert captured.out.splitlines() == ["0: switch: played", "1: ebpf: played"]
+    assert "again: fanweave soak switch --seed 12 --rounds 1" in captured.err
+
+
+def test_what_the_kernel_does_not_run_is_left_out_with_its_reason(monkeypatch, capsys):
+    monkeypatch.setattr(linux, "why_unavailable", lambda: "it is no Linux")
+    assert soak_commands._all_units() == [n for n in soak_commands.SOAKS if n != "ebpf-linux"]
+    assert "without ebpf-linux: it is no Linux" in capsys.readouterr().err
+    monkeypatch.setattr(linux, "why_unavailable", lambda: None)
+    assert soak_commands._all_units() == list(soak_commands.SOAKS)
+
+
 def test_time_ends_a_soak_after_one_round_at_least(monkeypatch):
     clock = itertools.count(step=25)
     monkeypatch.setattr(soak_commands.time, "monotonic", lambda: next(clock))
@@ -67,6 +84,7 @@ def test_time_ends_a_soak_after_one_round_at_least(monkeypatch):
             "vector-ventaglio, ventaglio",
         ),
         (("--config", "huge", "--rounds", "1"), "unknown configuration 'huge'; choose one of"),
+        (("all", "--config", "tiny"), "presets are those of a unit: leave --config tiny out"),
         (("--rounds", "0"), "0 is not in the range"),
     ],
 )
