@@ -16,12 +16,12 @@ from fanweave.sim.synthesis.library import (
     genlib_text,
     liberty_text,
 )
-from fanweave.sim.synthesis.memories import MACRO_MARK, find_memories, mark_macros
+from fanweave.sim.synthesis.memories import MACRO_MARK, Memory, find_memories, mark_macros
 from fanweave.sim.synthesis.netlist import MACRO
 from fanweave.sim.synthesis.timing import LongestPath, longest_path
 from fanweave.sim.synthesis.yosys import run_yosys
 
-__all__ = ["AsicArea", "AsicResult", "synthesise_asic", "total_of"]
+__all__ = ["AsicArea", "AsicResult", "map_modules", "synthesise_asic", "total_of"]
 
 #: Memories that become flip-flops are taken out into modules of this ending.
 _MEMORY = "memory"
@@ -131,20 +131,11 @@ def synthesise_asic(rtlil: str, module: str, *, limit: float = 3600.0) -> AsicRe
     """
     shared = share_rtlil(rtlil)
     memories = find_memories(shared.text)
-    files = run_yosys(
-        _script(module),
-        mark_macros(shared.text, memories),
-        subject=module,
-        limit=limit,
-        files={"cells.lib": liberty_text(), "cells.genlib": genlib_text()},
-    )
-    modules = json.loads(files["mapped.json"])["modules"]
+    modules = _mapped(shared.text, memories, subject=module, top=module, limit=limit)
     areas = [
         AsicArea(
             block=block.removeprefix(module).removeprefix("."),
-            cells=_cells(modules, kept),
-            memory_cells=_cells(modules, f"{kept}_{_MEMORY}"),
-            macro_bits=sum(each.bits for each in memories.get(kept, ()) if each.is_macro),
+            **_counted(modules, kept, memories),
         )
         for block, kept in shared.kept.items()
     ]
@@ -173,12 +164,72 @@ def total_of(areas: Sequence[AsicArea], block: str = "") -> AsicArea:
     return AsicArea(block=block, cells=cells, memory_cells=memory_cells, macro_bits=macro_bits)
 
 
-def _script(module: str) -> tuple[str, ...]:
+def map_modules(
+    rtlil: str, memories: Mapping[str, Sequence[Memory]], *, subject: str, limit: float
+) -> dict[str, dict[str, Any]]:
+    """Map modules that need not be a whole design; what is not there is a black box.
+
+    Parameters
+    ----------
+    rtlil : str
+        The modules, and black boxes for others that they hold.
+    memories : mapping of str to sequence of Memory
+        What the modules have.
+    subject : str
+        What they are, for messages.
+    limit : float
+        Seconds after which Yosys is stopped.
+
+    Returns
+    -------
+    dict of str to dict
+        ``cells``, ``memory_cells`` and ``macro_bits`` by module, as `AsicArea` has them.
+    """
+    modules = _mapped(rtlil, memories, subject=subject, top=None, limit=limit)
+    return {
+        name: _counted(modules, name, memories)
+        for name, each in modules.items()
+        if "blackbox" not in each["attributes"]
+    }
+
+
+def _mapped(
+    rtlil: str,
+    memories: Mapping[str, Sequence[Memory]],
+    *,
+    subject: str,
+    top: str | None,
+    limit: float,
+) -> dict[str, Any]:
+    """The modules as Yosys writes them when they are mapped."""
+    files = run_yosys(
+        _script(top),
+        mark_macros(rtlil, memories),
+        subject=subject,
+        limit=limit,
+        files={"cells.lib": liberty_text(), "cells.genlib": genlib_text()},
+    )
+    modules: dict[str, Any] = json.loads(files["mapped.json"])["modules"]
+    return modules
+
+
+def _counted(
+    modules: Mapping[str, Any], name: str, memories: Mapping[str, Sequence[Memory]]
+) -> dict[str, Any]:
+    """What a module takes, without what it holds."""
+    return {
+        "cells": _cells(modules, name),
+        "memory_cells": _cells(modules, f"{name}_{_MEMORY}"),
+        "macro_bits": sum(each.bits for each in memories.get(name, ()) if each.is_macro),
+    }
+
+
+def _script(module: str | None) -> tuple[str, ...]:
     # Memories that are no macros become modules of their own before they become flip-flops.
     own = f"t:{MACRO} a:{MACRO_MARK} %d"
     return (
         "read_rtlil design",
-        f"synth -top {module} -noshare -run begin:fine",
+        f"synth {'' if module is None else f'-top {module} '}-noshare -run begin:fine",
         f'setattr -set submod "{_MEMORY}" {own}',
         "submod",
         "opt -fast -full",

