@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from fanweave.golden.cxl.config import SwitchConfig
+from fanweave.golden.cxl.config import PRESETS, SwitchConfig
 from fanweave.golden.cxl.timed.config import HostPort, IslandLink, MemoryPort, SystemConfig
 from fanweave.golden.fabric.graph import Graph
 from fanweave.golden.fabric.prefill import MEMORIES, prefill_graph
@@ -109,11 +109,11 @@ def island_writes(
         "rules": [],
         **decoder_plan(graph, network, island, flows_of(graph, network, island)),
     }
-    return (*switch_writes(attach), _timeout())
+    return (*switch_writes(attach), _timeout(PRESETS[attach["switch"]]))
 
 
-def _timeout() -> tuple[int, int]:
-    entry = next(entry for entry in SwitchConfig().registers if entry.name == "timeout")
+def _timeout(config: SwitchConfig) -> tuple[int, int]:
+    entry = next(entry for entry in config.registers if entry.name == "timeout")
     return entry.address, entry.pack(cycles=_TIMEOUT)
 
 
@@ -123,9 +123,10 @@ def _with_programs(built: Built, policies: Policies) -> tuple[tuple[int, int], .
     attach["rules"] = [
         row if row["inline"] else {**row, "skip": policies.answers_skip} for row in attach["rules"]
     ]
-    switch = {entry.name: entry for entry in SwitchConfig().registers}
+    config = PRESETS[attach["switch"]]
+    switch = {entry.name: entry for entry in config.registers}
     island = {entry.name: entry for entry in ISLAND_REGISTERS}
-    writes = [*switch_writes(attach), _timeout()]
+    writes = [*switch_writes(attach), _timeout(config)]
     for host in {row["host"] for row in attach["bindings"]}:
         entry = switch[f"tokens_{host}"]
         writes.append(
