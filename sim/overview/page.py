@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from fanweave.sim.loop.page import loop_section
 from fanweave.sim.overview.charts import CAUSES, gain_chart, shares_chart, stalls_chart
 from fanweave.sim.overview.published import best_row, published_figures
 from fanweave.sim.overview.results import Results
@@ -48,6 +49,7 @@ def overview_page(results: Results, folder: Path) -> str:
         "<h2>Beside published figures</h2>",
         _headline(results),
         *_layers(results),
+        *(loop_section(results.loop) if results.loop else ()),
         "<h2>Benchmarks</h2>",
         *_benches(results),
         *_files(results, folder),

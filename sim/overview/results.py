@@ -28,6 +28,8 @@ class Results:
         Rows of the last trace through the Ventaglio unit.
     trace : dict
         The other entries of that document, such as ``config``.
+    loop : dict
+        The document of the last loop; empty if there is none.
     files : dict of str to list of Path
         Waveforms, documents and Verilog, by kind.
     """
@@ -36,6 +38,7 @@ class Results:
     seeds: dict[str, list[str]] = field(default_factory=dict)
     layers: list[dict[str, Any]] = field(default_factory=list)
     trace: dict[str, Any] = field(default_factory=dict)
+    loop: dict[str, Any] = field(default_factory=dict)
     files: dict[str, list[Path]] = field(default_factory=dict)
 
 
@@ -67,9 +70,15 @@ def load_results(root: Path) -> Results:
         document = _read(trace)
         results.layers.extend(_entry(document, "rows", trace))
         results.trace.update({key: value for key, value in document.items() if key != "rows"})
+    loop = root / "system" / "loop.json"
+    if loop.is_file():
+        results.loop.update(_read(loop))
+        for key in ("rounds", "changes", "best", "rows", "costs"):
+            _entry(results.loop, key, loop)
     for kind, pattern in (
         ("Waveforms", "sim/**/*.vcd"),
         ("Results", "sim/**/*.json"),
+        ("Loops", "system/*.json"),
         ("Benchmarks", "bench/*.json"),
         ("Placements", "place/*.html"),
         ("Verilog", "verilog/**/*.v"),
