@@ -30,7 +30,7 @@ from fanweave.sw.traces.build import LayoutChoice
 from fanweave.sw.traces.synthesize import synthesize
 from fanweave.sw.traces.trace import Layout, Operand, Trace
 
-__all__ = ["KernelFigure", "densities", "measure_kernels"]
+__all__ = ["KernelFigure", "check_elements", "densities", "measure_kernels"]
 
 #: Kind of an operator -> the end of its projection's name in a trace.
 _PROJECTIONS = {
@@ -101,6 +101,33 @@ def densities(trace: Trace) -> tuple[float, float]:
     return round(weights, 4), round(1.0 - zeros / sum(inputs), 4)
 
 
+def check_elements(loop: Loop, card: ModelCard, trace: Trace | None) -> None:
+    """Refuse elements that a unit does not take, and a trace of another model.
+
+    Raises
+    ------
+    InputError
+        The message names the product and what was expected.
+    """
+    if loop.elements not in _FORMATS:
+        raise InputError(
+            f"elements {loop.elements!r} are no format of a Ventaglio unit; use one of "
+            f"{', '.join(_FORMATS)}"
+        )
+    wanted = _FORMATS[loop.elements]
+    for kind, work in _classes(card, Sharding()).items():
+        operand = _captured(trace, kind)
+        if operand is None:
+            continue
+        shape = _shape(work)
+        if operand.shape != shape or operand.element_format is not wanted:
+            raise InputError(
+                f"trace: {operand.name} is {operand.shape[0]} x {operand.shape[1]} in "
+                f"{operand.element_format.name.lower()}; the model's {kind} is {shape[0]} x "
+                f"{shape[1]} in {wanted.name.lower()}: take a trace of this model"
+            )
+
+
 def measure_kernels(
     loop: Loop,
     card: ModelCard,
@@ -126,14 +153,13 @@ def measure_kernels(
         A Ventaglio cluster.
     sharding : Sharding
     trace : Trace or None
+        Of this model, see `check_elements`.
     table : MeasuredTable
     folder : Path
         Where files of runs go.
 
     Raises
     ------
-    InputError
-        If the unit does not take the elements, or the trace is of other shapes.
     FaultError
         If the RTL's product differs from golden's by a bit.
     """
@@ -176,18 +202,13 @@ def _cases(
     trace: Trace | None,
     config: VentaglioConfig,
 ) -> Iterator[tuple[Case, Kind, str]]:
-    if loop.elements not in _FORMATS:
-        raise InputError(
-            f"elements {loop.elements!r} are no format of a Ventaglio unit; use one of "
-            f"{', '.join(_FORMATS)}"
-        )
-    whole, pieces = (_classes(card, cut_by) for cut_by in (Sharding(), sharding))
+    pieces = _classes(card, sharding)
     for kind in PRODUCTS:
         if kind not in pieces:
             continue
         rows, columns = _shape(pieces[kind])
         columns = -(-columns // max(device.units, 1))
-        captured = _captured(trace, kind, _shape(whole[kind]), _FORMATS[loop.elements])
+        captured = _captured(trace, kind)
         if captured is not None:
             operand, source = _part(captured, rows, columns), f"trace {loop.trace}"
         else:
@@ -211,22 +232,10 @@ def _shape(work: OperatorClass) -> tuple[int, int]:
     return depth, work.weights // work.group // depth
 
 
-def _captured(
-    trace: Trace | None, kind: Kind, shape: tuple[int, int], element_format: ElementFormat
-) -> Operand | None:
+def _captured(trace: Trace | None, kind: Kind) -> Operand | None:
     """The trace's product of a kind, if it has one."""
-    if trace is None or kind not in _PROJECTIONS:
-        return None
-    for operand in trace.operands:
-        if operand.name.endswith(_PROJECTIONS[kind]):
-            if operand.shape != shape or operand.element_format is not element_format:
-                raise InputError(
-                    f"trace: {operand.name} is {operand.shape[0]} x {operand.shape[1]} in "
-                    f"{operand.element_format.name.lower()}; the model's {kind} is {shape[0]} x "
-                    f"{shape[1]} in {element_format.name.lower()}: take a trace of this model"
-                )
-            return operand
-    return None
+    operands = trace.operands if trace is not None and kind in _PROJECTIONS else ()
+    return next((each for each in operands if each.name.endswith(_PROJECTIONS[kind])), None)
 
 
 def _part(operand: Operand, rows: int, columns: int) -> Operand:

@@ -1,15 +1,14 @@
 """What a loop did, for people: a table of its rounds, and of what each changed."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TextIO
 
 import click
 
 from fanweave.golden.loop.costs import FAMILIES
-from fanweave.sim.loop.document import MOVEMENT
 from fanweave.sim.report.table import Column, format_number, print_table
 
-__all__ = ["cost_words", "ending_words", "moved_words", "print_loop", "reason_words"]
+__all__ = ["cost_words", "ending_words", "moved_words", "print_loop", "reason_words", "summary"]
 
 #: Rows of a table of changes; all of them are in the JSON.
 _MOST = 10
@@ -78,7 +77,7 @@ def print_loop(document: Mapping[str, Any], stream: TextIO | None = None) -> Non
         _print_change(change, stream)
     click.echo(ending_words(document), file=stream)
     _print_movements(document, stream)
-    _print_rows(document, stream)
+    _print_summary(document, stream)
 
 
 def _print_rounds(document: Mapping[str, Any], stream: TextIO | None) -> None:
@@ -180,23 +179,72 @@ def _print_movements(document: Mapping[str, Any], stream: TextIO | None) -> None
     print_table(columns, rows, title=title, stream=stream)
 
 
-def _print_rows(document: Mapping[str, Any], stream: TextIO | None) -> None:
+def _print_summary(document: Mapping[str, Any], stream: TextIO | None) -> None:
+    """The whole story in one table; every number alone is in the JSON."""
     columns = [
-        Column(heading="number", numeric=False),
-        Column(heading="metric", numeric=False),
-        Column(heading="value"),
-        Column(heading="unit", numeric=False),
+        Column(heading="", numeric=False),
+        Column(heading="value", numeric=False),
         Column(heading="origin", numeric=False),
     ]
-    rows = (
-        [
-            row["case"],
-            row["metric"],
-            format_number(row["value"]),
-            "" if row["unit"] == "1" else row["unit"],
-            row["origin"],
+    title = f"{document['name']}, round {document['best']} of {len(document['rounds'])}"
+    print_table(columns, summary(document), title=title, stream=stream)
+
+
+def summary(document: Mapping[str, Any]) -> list[list[str]]:
+    """What, its value and its origin: the round that counts, in few rows."""
+    best = document["rounds"][document["best"] - 1]
+    times = f"{best['prefill_s'] * _MS:.3f} ms, {best['decode_s'] * _MS:.3f} ms"
+    moved = f"{len(document['rounds'])}, {document['moved']:,}, {document['ending']}"
+    rows = [*_kernel_rows(best["kernels"]), ["prefill and decode, placed", times, "model"]]
+    if best["switch"] is not None:
+        rows += _switch_rows(best["switch"])
+    rows.append(["rounds, operators moved in all, ending", moved, "model"])
+    kept = [f"{row['value']:.1%}" for row in document["rows"] if row["metric"] == "density"]
+    known = next(row["origin"] for row in document["rows"] if row["metric"] == "density")
+    rows.append(["weights, inputs that are not zero", ", ".join(kept), known])
+    for origin in ("literature", "assumed"):
+        told = [
+            f"{row['case']} {format_number(row['value'])} {row['unit']}"
+            for row in document["rows"]
+            if row["origin"] == origin and row["metric"] != "density"
         ]
-        for row in document["rows"]
-        if not row["case"].startswith(MOVEMENT)
-    )
-    print_table(columns, rows, title=f"numbers of round {document['best']}", stream=stream)
+        if told:
+            rows.append(["of the platform", "; ".join(told), origin])
+    return rows
+
+
+def _kernel_rows(kernels: Sequence[Mapping[str, Any]]) -> list[list[str]]:
+    if not kernels:
+        return []
+    shares = [kernel["lanes_busy"] for kernel in kernels]
+    origin = kernels[0]["origin"]
+    how = "each bit as golden has it" if origin == "rtl" else "in the cycle model"
+    return [
+        [f"products on Ventaglio, {how}", str(len(kernels)), origin],
+        ["lanes busy in them", f"{min(shares):.1%} to {max(shares):.1%}", origin],
+    ]
+
+
+def _switch_rows(switch: Mapping[str, Any]) -> list[list[str]]:
+    origin = switch["origin"]
+    programs = [worst for each in switch["programs"].values() for worst in each.values()]
+    told = f"{len(programs)}, {min(programs)} to {max(programs)} instructions at worst"
+    lines = f"{len(switch['links'])}, {switch['messages']:,}"
+    rows = [
+        ["movements of prefill, their lines through the switch", lines, origin],
+        ["programs compiled for its engine", told, "model"],
+    ]
+    if origin == "rtl":
+        words = "verdicts and maps, each as golden has it, to the cycle"
+        rows.append([words, f"{switch['verdicts']:,}, {switch['maps']}", origin])
+    rows.append(["the switch adds to a request alone", _ns([switch["idle_ns"]]), origin])
+    for words, figures in (("without", switch["without"]), ("with", switch["links"])):
+        means = [each["latency_ns"] for each in figures]
+        rows.append([f"to one of a movement, {words} policies", _ns(means), origin])
+    return rows
+
+
+def _ns(values: Sequence[float]) -> str:
+    """A range of nanoseconds."""
+    low, high = (format_number(round(value, 1)) for value in (min(values), max(values)))
+    return f"{low} ns" if low == high else f"{low} to {high} ns"

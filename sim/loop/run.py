@@ -14,7 +14,7 @@ from fanweave.golden.loop.description import Loop
 from fanweave.golden.loop.links import with_links
 from fanweave.golden.loop.rounds import Converged, Round, converge
 from fanweave.golden.loop.start import begin_with
-from fanweave.sim.loop.kernels import KernelFigure, densities, measure_kernels
+from fanweave.sim.loop.kernels import KernelFigure, check_elements, densities, measure_kernels
 from fanweave.sim.loop.placing import Placement, offers, place
 from fanweave.sim.loop.switching import SwitchFigures, measure_switch
 from fanweave.sim.loop.table import MeasuredTable
@@ -137,6 +137,8 @@ class _Rounds:
             load_model(loop.model), weight_density=weights, activation_density=activations
         )
         self.platform = load_platform(loop.platform)
+        if any(device.skips_zeros for device in self.platform.devices):
+            check_elements(loop, self.card, self.trace)
         self.request = Request(
             model=self.card,
             platform=self.platform,
