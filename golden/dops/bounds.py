@@ -31,7 +31,11 @@ class LowerBound:
         self.flat = flat
         # Without an NPU the host computes as well.
         hosted = not platform.indices("npu")
-        executors = [i for i, d in enumerate(platform.devices) if hosted or d.type != "cpu"]
+        executors = [
+            i
+            for i, device in enumerate(platform.devices)
+            if device.computes and (hosted or device.type != "cpu")
+        ]
         self._legal = flat.legal.copy()
         self._count = max(1, len(executors))
         weights = flat.weight_of

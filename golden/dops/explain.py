@@ -183,6 +183,8 @@ def _refusal(
     if kind in KV_WRITERS:
         return f"its keys and values live on {platform.devices[home].name}"
     if not flat.legal[operator, device]:
+        if not platform.devices[device].computes:
+            return "a memory computes nothing"
         if platform.devices[device].type == "cpu":
             return "the host computes only where there is no NPU"
         return f"of the PIMs, only {platform.devices[home].name} has its keys and values"

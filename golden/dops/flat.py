@@ -129,6 +129,8 @@ def _legal(
                 good = place == platform.host
             elif kind in KV_WRITERS:
                 good = place == home
+            elif not device.computes:
+                good = False
             elif device.type == "cpu":
                 good = not platform.indices("npu")
             elif device.type == "pim" and kind in at_home and home != platform.host:

@@ -19,7 +19,7 @@ class KvHome:
     Attributes
     ----------
     place : str
-        ``pim`` or ``host``.
+        ``pim``, ``npu``, ``memory`` or ``host``.
     devices : tuple of int
         Device of each attention piece.
     reserved : tuple of int

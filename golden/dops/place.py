@@ -7,6 +7,7 @@ import numpy as np
 
 from fanweave.golden.dops.bounds import LowerBound
 from fanweave.golden.dops.costs.tables import CostTables
+from fanweave.golden.dops.energy import EnergyMeter
 from fanweave.golden.dops.flat import FlatGraph, flatten
 from fanweave.golden.dops.graph import Sharding, build_graph
 from fanweave.golden.dops.invariants import CHECKED, WAIVED_IN_IMITATION, Invariants
@@ -25,7 +26,7 @@ from fanweave.golden.dops.schedule import KeptPass, Schedule
 from fanweave.golden.dops.schedulers.base import Machine, Pass, Scheduler
 from fanweave.golden.dops.simulate import Workload, run, sample_tokens
 from fanweave.golden.dops.timing import Timing
-from fanweave.golden.dops.work import byte_count, element_bits
+from fanweave.golden.dops.work import Step, byte_count, element_bits
 from fanweave.golden.errors import InputError
 
 __all__ = [
@@ -172,7 +173,7 @@ def check_capacity(
         )
     for index, device in enumerate(devices):
         room = int(_MEMORY_SHARE * device.capacity_bytes) - case.home.reserved[index]
-        if device.type != "cpu" and max(sizes) > room:
+        if device.type not in ("cpu", "memory") and max(sizes) > room:
             raise InputError(
                 f"model {model.name} has a piece of weights of {_gib(max(sizes))}; device "
                 f"{device.name} has {_gib(max(0, room))} beside its keys and values: "
@@ -316,7 +317,8 @@ def execute(
     platform = case.platform
     machine = make_machine(case, layouts, compiled=compiled)
     result.busy = np.zeros(len(platform.devices), np.int64)
-    watch = _Watch(result, layouts, observer, in_order, case.rules)
+    meter = EnergyMeter(case.flat, platform, case.bits)
+    watch = _Watch(case, result, layouts, observer, in_order, meter)
     refresh, count = case.record.refresh, case.workload.decode
     period = max(1, refresh)
     times = run(
@@ -335,6 +337,9 @@ def execute(
         times.interpolate(count, period)
     result.prefill, result.total, result.token_ends = times.prefill, times.total, times.tokens
     result.lower_bound, result.loads = watch.bound.total, machine.load_counts()
+    result.energy = meter.report(
+        result.total, tokens=count, output_tokens=count * case.workload.batch
+    )
 
 
 class _Watch:
@@ -342,12 +347,14 @@ class _Watch:
 
     def __init__(
         self,
+        case: Problem,
         result: Schedule,
         layouts: list[int],
         observer: Observer | None,
         in_order: bool,
-        rules: MachineRules,
+        meter: EnergyMeter,
     ) -> None:
+        self.workload, self.meter, rules = case.workload, meter, case.rules
         flat, platform = result.flat, result.platform
         self.result, self.observer = result, observer
         self.invariants = Invariants(flat, platform, memory_limits(platform), layouts)
@@ -357,6 +364,10 @@ class _Watch:
         self.invariants.check(log, work.costs, work.devices)
         self.bound.add(work.costs, cold=work.phase == "prefill")
         _account(self.result, log)
+        if self.meter.knows:
+            prefill = work.phase == "prefill"
+            step = Step(work.phase, self.workload.batch, self.workload.prefill + work.token)
+            self.meter.add(step, log, -1 if prefill else work.token)
         if work.phase == "prefill" or work.token in (0, work.tokens - 1):
             kept = KeptPass(phase=work.phase, token=work.token, log=log.copy())
             self.result.kept.append(kept)

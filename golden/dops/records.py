@@ -9,6 +9,7 @@ from typing import Any
 
 from fanweave.golden.dops.costs.device import DeviceCosts
 from fanweave.golden.dops.costs.npu_table import TableNpu
+from fanweave.golden.dops.costs.physical import Physical
 from fanweave.golden.dops.costs.pim_line import LinePim
 from fanweave.golden.dops.costs.pim_trace import TracePim
 from fanweave.golden.dops.costs.roofline import Host, Roofline
@@ -71,6 +72,7 @@ class Record:
             "pim": lambda device: (
                 TracePim(device, bits) if self.pim == "trace" else LinePim(device, bits)
             ),
+            "memory": lambda device: Physical(device, bits),
         }
         made: dict[tuple[Any, ...], DeviceCosts] = {}
         models = []

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from fanweave.golden.dops.energy import EnergyReport
 from fanweave.golden.dops.flat import FlatGraph
 from fanweave.golden.dops.layouts import Layout
 from fanweave.golden.dops.passlog import PURPOSES, PassLog
@@ -47,6 +48,8 @@ class Schedule:
         Tokens that were run; fewer than all of them in a sample.
     layouts : list of int
         `Layout` of each weight at the host.
+    energy : EnergyReport or None
+        None if no device's energy is known.
     checked, waived : tuple of str
         Rules that were checked of every pass, and those that the mode does not keep, by name.
     """
@@ -68,6 +71,7 @@ class Schedule:
     waived: tuple[str, ...] = ()
     ran: int = 0
     layouts: list[int] = field(default_factory=list)
+    energy: EnergyReport | None = None
 
     def rows(self, kept: KeptPass) -> list[dict[str, Any]]:
         """Operator, device, start and finish in seconds, in order of their start."""
@@ -137,6 +141,8 @@ class Schedule:
             "checked_rules": list(self.checked),
             "waived_rules": list(self.waived),
         }
+        if self.energy is not None:
+            result["energy"] = self.energy.document()
         if rows:
             result["passes"] = [
                 {

@@ -62,14 +62,14 @@ class SoundOptions:
 def kv_homes(
     platform: Platform, model: ModelCard, sharding: Sharding, *, batch: int, tokens: int, bits: int
 ) -> Iterator[KvHome]:
-    """Homes of all keys and values that fit: the PIMs, the NPUs, the host.
+    """Homes of all keys and values that fit: the PIMs, the NPUs, the memories, the host.
 
     The pieces are dealt to the devices of a type in order, as evenly as possible, and the memory
     for `tokens` tokens of every sequence is set aside from the start.
     """
     limits = memory_limits(platform)
     piece = byte_count(model.kv_elements // sharding.attention * batch * tokens, bits)
-    for kind in ("pim", "npu"):
+    for kind in ("pim", "npu", "memory"):
         indices = platform.indices(kind)
         if not indices:
             continue

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from fanweave.golden.errors import FaultError, InputError
 from fanweave.golden.timing.config import ReplicaConfig
+from fanweave.golden.timing.energy import Power
 from fanweave.golden.timing.record import Recorder
 from fanweave.golden.timing.replica import Replica, ScheduledStep
 from fanweave.golden.timing.requests import Request, RequestTrace
@@ -19,10 +20,11 @@ _ARRIVAL, _TRANSFER, _STEP = range(3)
 
 @dataclass(frozen=True, kw_only=True)
 class ReplicaSpec:
-    """A replica: who times its steps, and how it batches."""
+    """A replica: who times its steps, how it batches, and its power where that is known."""
 
     costs: StepCosts
     config: ReplicaConfig
+    power: Power | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

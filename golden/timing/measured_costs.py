@@ -3,6 +3,7 @@
 from fanweave.golden.dops.calibration.operator_table import OperatorTable
 from fanweave.golden.dops.calibration.profile import DeviceProfile
 from fanweave.golden.timing.deployment import Deployment
+from fanweave.golden.timing.energy import StepEnergy
 from fanweave.golden.timing.scaling import OperatorScaling
 from fanweave.golden.timing.step import Chunk, StepShape, StepTime
 
@@ -51,6 +52,7 @@ class MeasuredCosts:
         self.deployment.check(profile.card)
         self._layers = self.deployment.stage_layers(profile.card)
         self._scaling = OperatorScaling(profile, self.deployment)
+        self._energy = StepEnergy(profile.energy, profile.card, self.deployment)
         self._dense: dict[int, tuple[int, int, int]] = {}
         self._heads: dict[int, int] = {}
         self._largest_tokens = min(table.largest for table in profile.dense.values())
@@ -89,6 +91,7 @@ class MeasuredCosts:
             host=launch.host(tokens),
             spread=CALIBRATED_SPREAD if calibrated else EXTRAPOLATED_SPREAD,
             calibrated=calibrated,
+            energy_pj=self._energy.step_pj(shape),
         )
 
     def _dense_ps(self, tokens: int) -> tuple[int, int, int]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fanweave.golden.timing.cluster import ServingRun
+from fanweave.golden.timing.energy import ServingEnergy
 from fanweave.golden.timing.requests import PS
 
 __all__ = [
@@ -53,6 +54,10 @@ DEFINITIONS = {
     "extrapolated_share": "Steps outside the measured sizes, as a share of all.",
     "spread": "Relative half-width of the interval around every time: the half-widths of the "
     "steps, averaged over their durations. Queueing can make true differences larger.",
+    "energy_j": "Energy of all steps, their operations and bytes, and of all devices while they "
+    "are on, which is the whole makespan; in joules. Devices whose energy is not known are named "
+    "and not counted, nor is the sending of caches between replicas.",
+    "energy_per_output_token_j": "The same divided by the generated tokens.",
     "goodput": "Requests within all limits, divided by the makespan.",
     "attained": "Requests within all limits, as a share of all.",
 }
@@ -93,6 +98,8 @@ class ServingMetrics:
     cached_share, extrapolated_share, spread : float
     makespan_s : float
     steps : int
+    energy : ServingEnergy or None
+        None where nothing is known of it.
     """
 
     latencies: dict[str, Distribution]
@@ -108,6 +115,7 @@ class ServingMetrics:
     spread: float
     makespan_s: float
     steps: int
+    energy: ServingEnergy | None = None
 
     def document(self) -> dict[str, object]:
         """As JSON."""
@@ -125,6 +133,7 @@ class ServingMetrics:
             "spread": self.spread,
             "makespan_s": self.makespan_s,
             "steps": self.steps,
+            **(self.energy.document() if self.energy else {}),
         }
 
 
@@ -201,6 +210,21 @@ def measure(run: ServingRun) -> ServingMetrics:
         spread=sum(use.spread_ps for use in uses) / sum(use.step_ps for use in uses),
         makespan_s=seconds,
         steps=steps,
+        energy=_energy(run, seconds, outputs),
+    )
+
+
+def _energy(run: ServingRun, seconds: float, outputs: int) -> ServingEnergy | None:
+    powers = [spec.power for spec in run.cluster.specs if spec.power is not None]
+    if len(powers) < len(run.cluster.specs):
+        return None
+    assumed = any(power.origin == "assumed" for power in powers)
+    return ServingEnergy(
+        steps_j=sum(use.energy_pj for use in run.recorder.uses) / PS,
+        idle_j=seconds * sum(power.idle_w for power in powers),
+        output_tokens=outputs,
+        origin="assumed" if assumed else "literature",
+        unknown=tuple(dict.fromkeys(name for power in powers for name in power.unknown)),
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from fanweave.golden.dops.energy import EnergyMeter
 from fanweave.golden.dops.layouts import Layout
 from fanweave.golden.dops.models import ModelCard
 from fanweave.golden.dops.place import make_machine
@@ -92,8 +93,10 @@ class PlacedCosts:
             phase: allowed_devices(flat, platform, self._types(phase))
             for phase in ("prefill", "decode")
         }
+        self._meter = EnergyMeter(flat, platform, self._case.bits)
         self.planned = 0
         self._end = 0
+        self._energy = 0.0
         for phase, token in _FRESH:
             batch = 1 if phase == "prefill" else max_sequences
             self._pass(PassStep(phase, batch, max(1, max_tokens // 2) + token))
@@ -105,7 +108,7 @@ class PlacedCosts:
     def step(self, shape: StepShape) -> StepTime:
         """Time of a step."""
         state, self._end = self._warm
-        begin = self._end
+        begin, self._energy = self._end, 0.0
         self._machine.restore(state)
         for chunk in shape.chunks:
             self._chunk(chunk)
@@ -118,19 +121,21 @@ class PlacedCosts:
             host=0,
             spread=PLACED_SPREAD,
             calibrated=False,
+            energy_pj=round(self._energy * 1e12),
         )
 
     def _chunk(self, chunk: Chunk) -> None:
-        begin = self._end
+        begin, energy = self._end, self._energy
         self._pass(PassStep("prefill", 1, chunk.context + chunk.tokens))
         if not chunk.context:
             return
-        whole = self._end - begin
+        whole, all_energy = self._end - begin, self._energy
         state, self._end = self._warm
         start = self._end
         self._machine.restore(state)
         self._pass(PassStep("prefill", 1, chunk.context))
         self._end = begin + max(1, whole - (self._end - start))
+        self._energy = max(energy, all_energy - (self._energy - all_energy))
         self._machine.restore(state)
         self._machine.wait(self._end)
 
@@ -151,4 +156,6 @@ class PlacedCosts:
             )
         )
         self._end = max(self._end, machine.makespan())
+        if self._meter.knows:
+            self._energy += self._meter.measure(step, machine.log()).total
         self.planned += 1

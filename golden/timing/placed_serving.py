@@ -10,6 +10,7 @@ from fanweave.golden.dops.simulate import Workload
 from fanweave.golden.timing.cached_costs import CachedCosts
 from fanweave.golden.timing.cluster import Cluster, ReplicaSpec, ServingRun
 from fanweave.golden.timing.config import ReplicaConfig
+from fanweave.golden.timing.energy import Power
 from fanweave.golden.timing.invariants import check_run
 from fanweave.golden.timing.placed_costs import PlacedCosts
 from fanweave.golden.timing.requests import RequestTrace
@@ -90,7 +91,9 @@ def serve_placed(
         prefix_caching=server.prefix_caching,
         asynchronous=False,
     )
-    cluster = Cluster([ReplicaSpec(costs=costs, config=config)])
+    cluster = Cluster(
+        [ReplicaSpec(costs=costs, config=config, power=Power.of_platform(server.platform))]
+    )
     run = cluster.serve(trace, keep_steps=keep_steps)
     check_run(run)
     return run, placed

@@ -52,6 +52,8 @@ class ReplicaUse:
         Half-widths of the steps' intervals, summed over their durations.
     step_ps : int
         Durations of all steps and stages together.
+    energy_pj : int
+        Energy of all steps.
     extrapolated : int
         Steps outside the calibrated range.
     """
@@ -62,7 +64,7 @@ class ReplicaUse:
         self.intervals = [(array("q"), array("q")) for _ in range(stages)]
         self.peak_blocks = self.block_ps = 0
         self.spread_ps, self.step_ps = 0.0, 0
-        self.extrapolated = 0
+        self.extrapolated = self.energy_pj = 0
         self._blocks_since = 0
         self._blocks = 0
 
@@ -179,6 +181,7 @@ class Recorder:
         use.step_ps += duration
         use.spread_ps += time.spread * duration
         use.extrapolated += not time.calibrated
+        use.energy_pj += time.energy_pj
         use.blocks(now, replica.memory.used)
         if self._keep:
             self.kept.append(

@@ -8,6 +8,7 @@ from fanweave.golden.errors import InputError
 from fanweave.golden.timing.cluster import Cluster, KvLink, ReplicaSpec, ServingRun
 from fanweave.golden.timing.config import IntakeModel, ReplicaConfig, Role
 from fanweave.golden.timing.deployment import Deployment
+from fanweave.golden.timing.energy import Power
 from fanweave.golden.timing.invariants import check_run
 from fanweave.golden.timing.measured_costs import MeasuredCosts
 from fanweave.golden.timing.requests import RequestTrace
@@ -80,9 +81,11 @@ def build_cluster(profile: DeviceProfile, options: ServerOptions) -> Cluster:
     token_bytes = deployment.kv_bytes_per_token(profile.card)
     capacity = deployment.kv_capacity_bytes(profile.card, profile.memory_bytes)
     blocks = options.kv_blocks or capacity // (token_bytes * options.block_tokens)
+    power = Power.of_devices(profile.energy, deployment.devices)
     specs = [
         ReplicaSpec(
             costs=costs,
+            power=power,
             config=ReplicaConfig(
                 max_sequences=options.max_sequences,
                 token_budget=options.token_budget,

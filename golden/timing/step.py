@@ -56,6 +56,8 @@ class StepTime(NamedTuple):
         Relative half-width of the interval in which the true time is expected.
     calibrated : bool
         Whether every cost lies in the measured range.
+    energy_pj : int
+        Energy of its operations and bytes, where it is known.
     """
 
     stages: tuple[int, ...]
@@ -63,6 +65,7 @@ class StepTime(NamedTuple):
     host: int
     spread: float
     calibrated: bool
+    energy_pj: int = 0
 
 
 class StepCosts(Protocol):

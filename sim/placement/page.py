@@ -8,7 +8,7 @@ from fanweave.golden.dops.schedule import Schedule
 from fanweave.sim.placement.pictures import GROUPS, bars, roofline, timeline
 from fanweave.sim.placement.report import pass_name, placement
 from fanweave.sim.placement.roofline import roofline_points
-from fanweave.sim.report.html_parts import document, table
+from fanweave.sim.report.html_parts import cell, document, table
 
 __all__ = ["place_page"]
 
@@ -59,6 +59,7 @@ def place_page(request: Request, result: Schedule, others: Mapping[str, Schedule
         f"<p>{html.escape(result.scheduler)}, mode {result.mode}{record}; batch {work.batch}, "
         f"{work.prefill} tokens in, {work.decode} out, {html.escape(request.elements)}.</p>",
         _times(result),
+        _energy(result),
         "<h2>Schedulers</h2>",
         "<p>Prefill in blue, decode in green.</p>",
         bars(
@@ -97,9 +98,32 @@ def _times(result: Schedule) -> str:
     )
 
 
+def _energy(result: Schedule) -> str:
+    report = result.energy
+    if report is None:
+        return ""
+    rows = [
+        [
+            cell(part.name),
+            *(
+                cell(f"{joules:.4g}", numeric=True)
+                for joules in (part.operations, part.memory, part.idle, part.total)
+            ),
+            cell(part.origin),
+        ]
+        for part in report.parts
+    ]
+    without = f", without {', '.join(report.unknown)}" if report.unknown else ""
+    headings = ("", "operations J", "memory J", "idle J", "total J", "origin")
+    words = f"{report.total:.4g} J, {report.per_token:.4g} J for each generated token{without}."
+    return f"<h2>Energy</h2><p>{html.escape(words)}</p>{table(rows, headings=headings)}"
+
+
 def _placements(result: Schedule) -> str:
     """Kinds by devices, a pass after the other; the darker, the more of a kind run there."""
-    devices = [device.name for device in result.platform.devices if device.type != "cpu"]
+    devices = [
+        device.name for device in result.platform.devices if device.type not in ("cpu", "memory")
+    ]
     columns = [(kept, device) for kept in result.kept for device in devices]
     counts = {id(kept): placement(result, kept) for kept in result.kept}
     rows = []

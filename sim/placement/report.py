@@ -119,6 +119,7 @@ def print_schedule(request: Request, result: Schedule, *, stream: TextIO) -> Non
     _say(title, stream)
     print_table(columns, rows, stream=stream)
     _print_devices(result, stream)
+    _print_energy(result, stream)
     _print_placement(result, stream)
     _say(f"held in every pass: {'; '.join(result.checked)}", stream)
     if result.waived:
@@ -153,6 +154,30 @@ def _print_devices(result: Schedule, stream: TextIO) -> None:
     ]
     columns = [Column(heading="links carry", numeric=False), Column(heading="for")]
     print_table(columns, sent, stream=stream)
+
+
+def _print_energy(result: Schedule, stream: TextIO) -> None:
+    report = result.energy
+    if report is None:
+        return
+    headings = ("operations J", "memory J", "idle J", "total J")
+    columns = [Column(heading="energy", numeric=False)]
+    columns += [*(Column(heading=heading) for heading in headings)]
+    columns.append(Column(heading="origin", numeric=False))
+    rows = [
+        [
+            part.name,
+            *map(format_number, (part.operations, part.memory, part.idle, part.total)),
+            part.origin,
+        ]
+        for part in report.parts
+    ]
+    rows.append(["all", "", "", "", format_number(report.total), report.origin])
+    print_table(columns, rows, stream=stream)
+    words = f"{format_number(report.per_token)} J for each generated token"
+    if report.unknown:
+        words += f", without {', '.join(report.unknown)}, whose energy is not known"
+    _say(words, stream)
 
 
 def _print_placement(result: Schedule, stream: TextIO) -> None:

@@ -7,6 +7,7 @@ from typing import Any, TextIO
 
 from fanweave.golden.timing.cluster import ServingRun
 from fanweave.golden.timing.comparison import ComparedMetric
+from fanweave.golden.timing.energy import ServingEnergy
 from fanweave.golden.timing.metrics import PERCENTILES, ServingMetrics
 from fanweave.golden.timing.requests import PS
 from fanweave.golden.timing.slo import Attainment
@@ -103,9 +104,22 @@ def print_metrics(
         rows.append([f"KV memory of replica {index}, mean and peak", f"{mean:.1%}, {peak:.1%}"])
     rows.append(["cached_share", f"{metrics.cached_share:.1%}"])
     rows.append(["preemptions", format_number(metrics.preemptions)])
+    if metrics.energy is not None:
+        rows += _energy_rows(metrics.energy)
     if attained is not None:
         rows.append(["goodput", f"{attained.goodput:.4g} requests/s, {attained.attained:.1%}"])
     print_table([Column(heading="", numeric=False), Column(heading="")], rows, stream=stream)
+
+
+def _energy_rows(energy: ServingEnergy) -> list[list[str]]:
+    without = f", without {', '.join(energy.unknown)}" if energy.unknown else ""
+    return [
+        [
+            f"energy, {energy.origin}{without}",
+            f"{format_number(energy.total_j)} J, of it idle {format_number(energy.idle_j)} J",
+        ],
+        ["energy for each generated token", f"{format_number(energy.per_output_token_j)} J"],
+    ]
 
 
 def comparison_document(rows: Sequence[ComparedMetric]) -> list[dict[str, Any]]:

@@ -17,6 +17,8 @@ from fanweave.golden.dops.calibration.skew import (
     read_decode_skew,
     read_rows,
 )
+from fanweave.golden.dops.devices import card_energy
+from fanweave.golden.dops.energy_cards import EnergyCard
 from fanweave.golden.dops.models import ModelCard, load_model
 from fanweave.golden.errors import InputError
 
@@ -47,6 +49,8 @@ class DeviceProfile:
         Its streaming multiprocessors.
     source : str
         Where the measurements come from.
+    energy : EnergyCard
+        What the device takes.
     """
 
     name: str
@@ -59,6 +63,7 @@ class DeviceProfile:
     memory_bytes: int
     processors: int
     source: str
+    energy: EnergyCard
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +74,7 @@ class _Files:
     model: str
     memory_bytes: int
     processors: int
+    device: str
     source: str
 
 
@@ -79,6 +85,7 @@ PROFILES: dict[str, _Files] = {
         model="llama-3.1-8b",
         memory_bytes=96 * 10**9,
         processors=188,
+        device="rtx-pro-6000",
         source="casys-kaist/LLMServingSim, NVIDIA RTX PRO 6000 Blackwell Server Edition",
     ),
 }
@@ -134,4 +141,5 @@ def load_profile(name: str) -> DeviceProfile:
         memory_bytes=files.memory_bytes,
         processors=files.processors,
         source=files.source,
+        energy=card_energy(files.device),
     )

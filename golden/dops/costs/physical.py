@@ -57,7 +57,9 @@ def least_time(device: Device, work: OperatorClass, step: Step, bits: int) -> in
     """Picoseconds that the peaks of a device allow for an operator, whole ones begun."""
     if work.kind in COLLECTIVES:
         return 0
-    arithmetic = operations(device, work, step) / (device.peak_tflops * 1e12)
+    arithmetic = 0.0
+    if device.computes:
+        arithmetic = operations(device, work, step) / (device.peak_tflops * 1e12)
     memory = memory_bytes(device, work, step, bits) / (device.bandwidth_gib * GIB)
     return math.ceil(max(arithmetic, memory) * _PS)
 
@@ -82,10 +84,12 @@ class Physical:
 
     def compute(self, work: OperatorClass, step: Step, layout: int) -> int:
         """See `DeviceCosts`; of a reduction, the time to add one piece."""
-        if work.kind is Kind.REDUCE:
+        if work.kind is Kind.REDUCE and self.device.computes:
             return math.ceil(arithmetic_seconds(self.device, step.tokens * work.hidden) * _PS)
         if work.kind in COLLECTIVES:
             return 0
+        if not self.device.computes:  # it stores keys and values
+            return least_time(self.device, work, step, self.bits)
         seconds = arithmetic_seconds(self.device, operations(self.device, work, step))
         time = math.ceil(seconds * _PS)
         if self.device.busy:

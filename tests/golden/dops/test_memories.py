@@ -1,0 +1,156 @@
+"""Memory expanders behind a switch: links, capacity, keys and values, and what they cannot do."""
+
+from dataclasses import replace
+
+import pytest
+
+from fanweave.golden.cxl.latency import ANSWER_CYCLES, REQUEST_CYCLES
+from fanweave.golden.dops.models import load_model
+from fanweave.golden.dops.platforms import GIB, load_platform, platform_from_table
+from fanweave.golden.dops.records import load_record
+from fanweave.golden.dops.registry import EXPLAINERS, Request, place
+from fanweave.golden.dops.simulate import Workload
+from fanweave.golden.errors import InputError
+
+PLATFORM = load_platform("a100-cxl")
+MEMORIES = [i for i, device in enumerate(PLATFORM.devices) if device.type == "memory"]
+HOST = {
+    "name": "CPU0",
+    "type": "cpu",
+    "peak_tflops": 1.0,
+    "bandwidth_gib": 100.0,
+    "capacity_gib": 64.0,
+    "source": "assumed",
+}
+NPU = {**HOST, "name": "NPU0", "type": "npu"}
+
+
+def table(**more):
+    return {
+        "name": "p",
+        "topology": "fc",
+        "link": {"bandwidth_gib": 60.0, "latency_ns": 100.0},
+        "devices": [HOST, NPU, {"name": "MEM0", "card": "cxl-memory", "bandwidth_gib": 20.0}],
+        **more,
+    }
+
+
+def request(platform, *, batch, prefill, scheduler="HEFT", decode=2):
+    return Request(
+        model=load_model("llama-7b"),
+        platform=platform,
+        workload=Workload(batch=batch, prefill=prefill, decode=decode),
+        record=load_record("log"),
+        scheduler=scheduler,
+    )
+
+
+def test_a_switch_adds_what_its_rtl_takes_to_every_link():
+    bare = platform_from_table("file", table())
+    switched = platform_from_table(
+        "file",
+        table(
+            switch={"clock_mhz": 500.0, "source": "assumed"},
+            links=[{"from": "CPU0", "to": "NPU0", "bandwidth_gib": 9.0, "latency_ns": 7.0}],
+        ),
+    )
+    more = (REQUEST_CYCLES + ANSWER_CYCLES) * 2.0
+    assert switched.switch.latency_ns == more
+    assert switched.switch.origin == "rtl"
+    assert switched.link(1, 0).latency_ns == bare.link(1, 0).latency_ns + more
+    assert switched.link(0, 1).latency_ns == 7.0 + more
+    assert PLATFORM.default_link.latency_ns == 300.0 + 7.0
+
+
+def test_links_carry_no_more_than_the_memory_at_their_end():
+    platform = platform_from_table("file", table())
+    assert platform.link(0, 1).bandwidth_gib == 60.0
+    assert platform.link(0, 2).bandwidth_gib == platform.link(2, 1).bandwidth_gib == 20.0
+    star = platform_from_table("file", table(topology="star"))
+    assert star.link(1, 2) is None
+    assert star.link(0, 2).bandwidth_gib == 20.0
+    quick = table()
+    quick["devices"][2] = {"name": "MEM0", "card": "cxl-memory"}
+    assert platform_from_table("file", quick).link(0, 2).bandwidth_gib == 60.0
+
+
+@pytest.mark.parametrize("scheduler", ["HEFT", "all-NPU", "Bifocal", "RHLS"])
+def test_keys_and_values_that_fit_nowhere_else_live_there(scheduler):
+    # 0.5 MiB a token: 94 GiB, more than the GPU or the host has.
+    result = place(request(PLATFORM, batch=32, prefill=6000, scheduler=scheduler), "sound")
+    flat = result.flat
+    homes = set(flat.home[flat.writer].tolist())
+    assert homes <= set(MEMORIES)
+    for kept in result.kept:
+        for index, home in enumerate(flat.home.tolist()):
+            if flat.writer[index]:
+                assert kept.log.place[index] == home
+            else:
+                assert int(kept.log.place[index]) not in MEMORIES
+    # What is read comes over the link, no quicker than it carries.
+    history = [row for row in result.messages(result.kept[-1]) if row["purpose"] == "history"]
+    size = 2 * 32 * 6000 * 4096
+    link = PLATFORM.link(MEMORIES[0], 1)
+    assert {row["source"] for row in history} == {"MEM0"}
+    for row in history:
+        assert row["finish_s"] - row["start_s"] >= size / (link.bandwidth_gib * GIB)
+
+
+def test_without_the_memories_it_does_not_fit():
+    small = replace(PLATFORM, devices=PLATFORM.devices[:2])
+    with pytest.raises(InputError, match="for keys and values at host CPU0"):
+        place(request(small, batch=32, prefill=6000), "sound")
+    tiny = replace(
+        PLATFORM,
+        devices=tuple(
+            replace(d, capacity_bytes=8 * GIB) if d.type == "memory" else d
+            for d in PLATFORM.devices
+        ),
+    )
+    with pytest.raises(InputError, match="for keys and values at host CPU0"):
+        place(request(tiny, batch=32, prefill=6000), "sound")
+
+
+def test_a_memory_that_nobody_needs_changes_nothing():
+    with_them = place(request(PLATFORM, batch=2, prefill=64), "sound")
+    without = place(
+        request(replace(PLATFORM, devices=PLATFORM.devices[:2]), batch=2, prefill=64), "sound"
+    )
+    assert (with_them.total, with_them.prefill) == (without.total, without.prefill)
+    assert with_them.lower_bound == without.lower_bound
+
+
+def test_a_memory_is_refused_by_name():
+    explanation = EXPLAINERS["sound"](request(PLATFORM, batch=1, prefill=64), "L3_O", None)
+    refused = {each.device: each.refused for each in explanation.alternatives}
+    assert refused["MEM0"] == "a memory computes nothing"
+    assert explanation.device == "GPU0"
+
+
+def test_imitation_runs_beside_a_memory():
+    case = request(PLATFORM, batch=1, prefill=64, scheduler="Bifocal")
+    result = place(case, "imitation")
+    assert set(np_places(result)).isdisjoint(MEMORIES)
+
+
+def np_places(result):
+    return [int(each) for kept in result.kept for each in kept.log.place.tolist()]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"switch": 5}, "file: switch must be a table"),
+        ({"switch": {"clock_mhz": 0.0, "source": "s"}}, "clock_mhz = 0.0 must be"),
+        ({"switch": {"clock_mhz": 1.0}}, "file: switch: key 'source' is missing"),
+        ({"switch": {"clock_mhz": 1.0, "source": "s", "cycles": 3}}, "unknown key 'cycles'"),
+        (
+            {"devices": [HOST, {"name": "M", "card": "cxl-memory", "peak_tflops": 1.0}]},
+            "unknown key 'peak_tflops'",
+        ),
+    ],
+)
+def test_switches_and_memories_that_do_not_fit(wrong, message):
+    with pytest.raises(InputError) as raised:
+        platform_from_table("file", table(**wrong))
+    assert message in str(raised.value)
