@@ -13,6 +13,7 @@ PIP     := $(BIN)/python -m pip --disable-pip-version-check
 
 # Options of the targets, such as: make sim CONFIG=fp16 SEED=7 WAVES=1
 CONFIG  ?=
+LOOP    ?= smollm2-sparse
 TRACE   ?=
 SEED    ?=
 WAVES   ?=
@@ -64,8 +65,12 @@ doctor: ## Say what is missing and the command that brings it
 	@if [ -e $(READY) ]; then $(BIN)/fanweave doctor; \
 	else echo "  environment               MISSING   to mend: make setup"; exit 1; fi
 
-sim: $(READY) ## Run a sparse trace through the RTL, bit-exact [CONFIG= TRACE= SEED= WAVES=1|FROM:TO]
+sim: $(READY) ## A sparse trace through the RTL, then the loop; CONFIG or TRACE: the trace alone [SEED= WAVES=1|FROM:TO]
 	@$(BIN)/fanweave sim ventaglio $(config) $(trace) $(seed) $(waves)
+ifeq ($(CONFIG)$(TRACE),)
+	@$(BIN)/fanweave system run $(LOOP)
+	@$(BIN)/fanweave report
+endif
 
 test: $(READY) ## Run the test suite [TESTS=tests/sim JOBS=2]
 	@mkdir -p build

@@ -128,6 +128,7 @@ class _Rounds:
     """What stays the same over all rounds, and one of them."""
 
     def __init__(self, loop: Loop, table: MeasuredTable, folder: Path) -> None:
+        loop = replace(loop, scheduler=scheduler_name(loop.scheduler))
         self.trace = open_trace(loop.trace) if loop.trace else None
         if self.trace is not None:
             loop = replace(loop, density=densities(self.trace))
@@ -144,7 +145,7 @@ class _Rounds:
             platform=self.platform,
             workload=loop.workload,
             record=load_record("log"),
-            scheduler=scheduler_name(loop.scheduler),
+            scheduler=loop.scheduler,
             elements=loop.elements,
         )
 

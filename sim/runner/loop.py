@@ -2,7 +2,7 @@
 
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from fanweave.golden.errors import InputError
@@ -31,7 +31,9 @@ def member_of(port: str) -> str:
     return port.replace("__", "___05F")
 
 
-def build_loop(design: Design, main: str, *, label: str, waves: bool = False) -> Path:
+def build_loop(
+    design: Design, main: str, *, label: str, waves: bool = False, optimise: str = OPTIMISE
+) -> Path:
     """Build a design and a program that drives it, through the cache.
 
     Parameters
@@ -44,6 +46,9 @@ def build_loop(design: Design, main: str, *, label: str, waves: bool = False) ->
         What is shown while it builds.
     waves
         Build a model that can dump (``VM_TRACE``); it is slower.
+    optimise
+        Compiler options for what runs in every cycle; ``-O0`` for a short run, which its build
+        would take longer than.
 
     Returns
     -------
@@ -58,12 +63,17 @@ def build_loop(design: Design, main: str, *, label: str, waves: bool = False) ->
     toolchain = find_toolchain()
     arguments = verilator_arguments(design, waves=waves) + (["--trace"] if waves else [])
     sources = [*design.sources, waivers()]
+    options = [] if optimise == OPTIMISE else [optimise]
     key = content_key(
-        [*toolchain_identity(toolchain), *arguments, *source_texts(sources), design.toplevel, main]
+        [
+            *(*toolchain_identity(toolchain), *options, *arguments),
+            *(*source_texts(sources), design.toplevel, main),
+        ]
     )
 
     def build(folder: Path) -> Sequence[Path]:
-        return [_compile(folder, toolchain, design, sources, arguments, main, waves)]
+        environment = toolchain.environment(optimise=optimise)
+        return [_compile(folder, toolchain, design, sources, arguments, main, waves, environment)]
 
     return build_cache().obtain(key, build, label=label).folder / _EXECUTABLE
 
@@ -76,6 +86,7 @@ def _compile(
     arguments: Sequence[str],
     main: str,
     waves: bool,
+    environment: Mapping[str, str],
 ) -> Path:
     objects = folder / "objects"
     objects.mkdir()
@@ -88,7 +99,7 @@ def _compile(
     with shared_runtime(objects, toolchain, waves=waves), open(log, "w") as stream:
         outcome = subprocess.run(
             verilate,
-            env=toolchain.environment(optimise=OPTIMISE),
+            env=environment,
             stdout=stream,
             stderr=subprocess.STDOUT,
             check=False,

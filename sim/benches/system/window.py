@@ -43,8 +43,20 @@ class WindowResult:
     run: SystemRun = field(repr=False, compare=False)
 
 
-def check_window(prepared: Prepared, config: IslandConfig, *, window: int) -> WindowResult:
+def check_window(
+    prepared: Prepared, config: IslandConfig, *, window: int, quick: bool = False
+) -> WindowResult:
     """Run a setting's first messages in golden and in RTL, and compare all of it.
+
+    Parameters
+    ----------
+    prepared : Prepared
+    config : IslandConfig
+        Of all islands.
+    window : int
+        Messages.
+    quick : bool
+        As of `SystemSimulation`.
 
     Raises
     ------
@@ -54,7 +66,7 @@ def check_window(prepared: Prepared, config: IslandConfig, *, window: int) -> Wi
     golden = run_golden(prepared, config, window=window, keep=True)
     maps = 0
     drivers: dict[str, EngineDriver] = {}
-    with SystemSimulation(config, islands=len(prepared.islands)) as simulation:
+    with SystemSimulation(config, islands=len(prepared.islands), quick=quick) as simulation:
         for number, island in enumerate(prepared.islands):
             if island in prepared.built:
                 simulation.choose(number)
