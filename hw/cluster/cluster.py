@@ -19,6 +19,7 @@ from fanweave.hw.cluster.peripherals import Peripherals
 from fanweave.hw.cluster.routes import ScalarRoute, WordRoute
 from fanweave.hw.core.payloads import DataRequest, Halt, Stalls, Trace
 from fanweave.hw.reduction import count_ones
+from fanweave.hw.vector.activity import VectorActivity
 from fanweave.hw.vector.memory_payloads import VectorRequest
 
 __all__ = ["Activity", "Cluster"]
@@ -58,7 +59,8 @@ class Cluster(wiring.Component):
         Of each core.
     stored : array of `DataRequest`; stores : Out(cores)
         What each core's scalar accesses do, where the bit is set.
-    activity : Out of `Activity`
+    activity : Out of `Activity`; vectors : array of `VectorActivity`
+        For counters; the latter of each core's vector unit.
     """
 
     def __init__(self, *, config: ClusterConfig) -> None:
@@ -80,6 +82,7 @@ class Cluster(wiring.Component):
                 "stored": Out(DataRequest).array(cores),
                 "stores": Out(cores),
                 "activity": Out(Activity),
+                "vectors": Out(VectorActivity).array(cores),
             }
         )
 
@@ -115,6 +118,7 @@ class Cluster(wiring.Component):
             self.halts[hart].eq(core.halt),
             self.observed[hart].eq(core.observed),
             self.stalls[hart].eq(core.stalls),
+            self.vectors[hart].eq(core.activity),
             self.stored[hart].eq(core.requests.payload),
             self.stores[hart].eq(
                 core.requests.valid & core.requests.ready & core.requests.payload.write

@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out
 from fanweave.hw.core.config import ScalarConfig
 from fanweave.hw.core.core import Core
 from fanweave.hw.core.payloads import DataRequest, DataResponse, Halt, Stalls, Trace
+from fanweave.hw.vector.activity import VectorActivity
 from fanweave.hw.vector.config import VectorConfig
 from fanweave.hw.vector.memory_payloads import VectorRequest
 from fanweave.hw.vector.unit import VectorUnit
@@ -30,7 +31,7 @@ class CoreComplex(wiring.Component):
     run, boot, fetches, fetched, requests, responses, halt, observed, stalls
         As of `Core`.
     vector_requests, vector_responses : arrays of streams
-        As of `VectorUnit`.
+        As of `VectorUnit`; ``activity`` as well.
     """
 
     def __init__(self, *, core: ScalarConfig, vector: VectorConfig) -> None:
@@ -52,6 +53,7 @@ class CoreComplex(wiring.Component):
                 "halt": Out(Halt),
                 "observed": Out(Trace),
                 "stalls": Out(Stalls),
+                "activity": Out(VectorActivity),
             }
         )
 
@@ -81,5 +83,6 @@ class CoreComplex(wiring.Component):
             self.halt.eq(core.halt),
             self.observed.eq(core.observed),
             self.stalls.eq(core.stalls),
+            self.activity.eq(vector.activity),
         ]
         return m

@@ -1,11 +1,13 @@
 """The vector unit: front, sequencer, lanes, loads and stores, permutations."""
 
-from amaranth import Module, Mux, unsigned
+from amaranth import Module, Mux, Signal, unsigned
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from fanweave.hw.core.payloads import Offload, OffloadResult, VectorBusy, Verdict
+from fanweave.hw.reduction import count_ones
 from fanweave.hw.stream.arbiter import Arbiter
+from fanweave.hw.vector.activity import VectorActivity
 from fanweave.hw.vector.config import VectorConfig
 from fanweave.hw.vector.float_lanes import FloatLanes
 from fanweave.hw.vector.front import Front
@@ -33,6 +35,8 @@ class VectorUnit(wiring.Component):
         See `Core`.
     requests, responses : arrays of streams
         Memory, a port a lane; see `MemoryUnit`.
+    activity : Out of `VectorActivity`
+        For counters.
     """
 
     def __init__(self, *, config: VectorConfig) -> None:
@@ -47,6 +51,7 @@ class VectorUnit(wiring.Component):
                 "rounding": In(3),
                 "requests": Out(stream.Signature(VectorRequest)).array(config.lanes),
                 "responses": In(stream.Signature(unsigned(64))).array(config.lanes),
+                "activity": Out(VectorActivity),
             }
         )
 
@@ -98,6 +103,17 @@ class VectorUnit(wiring.Component):
             wiring.connect(m, memory.write, sequencer.memory_write)
         else:
             self._add_ventaglio(m, front, sequencer, memory)
+        beats, active = sequencer.beats[1], Signal(range(8 * config.word_bytes + 1))
+        # Bits behind a beat's own elements speak of those that follow.
+        m.d.comb += active.eq(count_ones(beats.payload.active) << beats.payload.sew)
+        with m.If(beats.valid & beats.ready):
+            m.d.comb += self.activity.float_bytes.eq(
+                Mux(active > config.word_bytes, config.word_bytes, active)
+            )
+        m.d.comb += [
+            self.activity.live.eq(sequencer.busy),
+            self.activity.memory.eq(memory.loads | memory.stores),
+        ]
         m.d.comb += [
             sequencer.asked.eq(front.asked),
             front.asked_blocked.eq(sequencer.asked_blocked),
@@ -146,6 +162,8 @@ class VectorUnit(wiring.Component):
             unit.write_slot.eq(memory.write_slot),
             unit.finished.eq(memory.finished),
             unit.finished_slot.eq(memory.slot),
+            self.activity.product_bytes.eq(unit.multiplied),
+            self.activity.products.eq(sequencer.products_wait | unit.busy),
             front.quiet.eq(~sequencer.products_wait & ~unit.busy),
             front.fault.eq(unit.fault),
             front.element.eq(unit.element),

@@ -42,6 +42,8 @@ class VentaglioUnit(wiring.Component):
         The memory unit's instruction in that slot is over, and so is its turn.
     busy : Out(1)
         An error may still come.
+    multiplied : Out
+        Bytes of weights that go to the lanes in this cycle.
     fault : Out of `VectorFault`; element : Out(16)
         What went wrong in this cycle, and at which element.
     """
@@ -65,6 +67,7 @@ class VentaglioUnit(wiring.Component):
                 "finished": In(1),
                 "finished_slot": In(slot),
                 "busy": Out(1),
+                "multiplied": Out(range(config.word_bytes + 1)),
                 "fault": Out(VectorFault),
                 "element": Out(16),
             }
@@ -92,6 +95,7 @@ class VentaglioUnit(wiring.Component):
             self.slot.eq(fetch.slot),
             self.fetched.eq(fetch.fetched),
             self.busy.eq(fetch.busy),
+            self.multiplied.eq(groups.weights_take >> 3),
         ]
         for name in ("weights", "indices"):
             m.d.comb += [

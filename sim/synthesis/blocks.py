@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fanweave.golden.errors import FaultError
 from fanweave.golden.files import replace_file
 from fanweave.hw.generate.share_rtlil import SharedDesign, share_rtlil
 from fanweave.sim.runner.cache import content_key
@@ -108,7 +109,8 @@ def _blocks(shared: SharedDesign) -> dict[str, _Block]:
             text = text.replace(f"cell \\{child} ", f"cell {_anonymous(shells[child])} ")
         blocks[name] = _Block(
             name=name,
-            text=found[0],
+            # Yosys would leave out what is not below a top.
+            text=found[0].replace("attribute \\top 1\n", ""),
             key=content_key([*tools, _anonymous(text)]),
             shell=f"attribute \\blackbox 1\nmodule \\{name}\n{shells[name]}\nend\n",
             children=children,
@@ -149,6 +151,8 @@ def _synthesise(
     )
     subject = f"{len(run)} blocks, {run[-1].name} the largest"
     memories = find_memories(text, macro_reads=MACRO_READS)
-    for name, found in map_modules(text, memories, subject=subject, limit=limit).items():
-        if name in inside:
-            replace_file(place / f"{blocks[name].key}.json", json.dumps(found).encode())
+    mapped = map_modules(text, memories, subject=subject, limit=limit)
+    if lost := sorted(inside - set(mapped)):
+        raise FaultError(f"yosys left out {lost[0]}")
+    for name in inside:
+        replace_file(place / f"{blocks[name].key}.json", json.dumps(mapped[name]).encode())

@@ -1,6 +1,6 @@
 """Adds signals to a dump that show values of others as text."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -26,11 +26,48 @@ class TextSignal:
         Path of the signal that it follows.
     texts
         What it shows for a value; nothing for one that is not there.
+    gate
+        Path of a signal, and a bit of it, without which nothing is shown; none if not given.
     """
 
     name: str
     path: str
     texts: Mapping[int, str] = field(repr=False)
+    gate: tuple[str, int] | None = None
+
+
+class _Follower:
+    """What a text signal has seen so far."""
+
+    def __init__(self, signal: TextSignal, code: bytes) -> None:
+        self._signal = signal
+        self._code = code
+        self._value: int | None = None
+        self._open = signal.gate is None
+
+    @property
+    def declaration(self) -> bytes:
+        return b"$var string 1 " + self._code + b" " + self._signal.name.encode() + b" $end"
+
+    def take(self, value: int | None) -> bytes:
+        """The line for a new value of the signal that is followed."""
+        self._value = value
+        return self._line()
+
+    def take_gate(self, value: int | None) -> bytes:
+        """The line for a new value of the gate."""
+        assert self._signal.gate is not None
+        self._open = value is not None and bool(value >> self._signal.gate[1] & 1)
+        return self._line()
+
+    def _line(self) -> bytes:
+        known = self._open and self._value is not None
+        text = self._signal.texts.get(self._value, "") if known else ""  # type: ignore[arg-type]
+        return b"s" + _escaped(text) + b" " + self._code
+
+
+#: Code of a signal to what is done with its values.
+_Followed = Mapping[bytes, list[Callable[[int | None], bytes]]]
 
 
 def add_texts(dump: Path, signals: list[TextSignal]) -> list[str]:
@@ -54,48 +91,44 @@ def add_texts(dump: Path, signals: list[TextSignal]) -> list[str]:
         If the file does not exist, is not a VCD, or cannot be written.
     """
     header = read_header(dump)
-    followed: dict[bytes, list[tuple[bytes, TextSignal]]] = {}
-    missing = []
+    followed: dict[bytes, list[Callable[[int | None], bytes]]] = {}
+    declared, missing = [], []
     for number, signal in enumerate(signals):
-        found = header.find(signal.path)
-        if found is None:
-            missing.append(signal.path)
-            continue
         # Starts with a letter that Verilator's codes, which are short, never have so often.
-        code = b"text" + str(number).encode()
-        followed.setdefault(found.code.encode(), []).append((code, signal))
+        follower = _Follower(signal, b"text" + str(number).encode())
+        ways = [(signal.path, follower.take)]
+        if signal.gate is not None:
+            ways.append((signal.gate[0], follower.take_gate))
+        found = [(header.find(path), path, take) for path, take in ways]
+        gone = [path for place, path, _ in found if place is None]
+        missing += gone
+        if gone:
+            continue
+        declared.append(follower.declaration)
+        for place, _, take in found:
+            assert place is not None
+            followed.setdefault(place.code.encode(), []).append(take)
     try:
         lines = dump.read_bytes().split(b"\n")
     except OSError as error:
         raise InputError(f"waveform {dump} cannot be read: {error}") from error
-    replace_file(dump, b"\n".join(_with_texts(lines, followed)))
+    replace_file(dump, b"\n".join(_with_texts(lines, declared, followed)))
     return missing
 
 
-def _with_texts(
-    lines: list[bytes], followed: Mapping[bytes, list[tuple[bytes, TextSignal]]]
-) -> list[bytes]:
+def _with_texts(lines: list[bytes], declared: list[bytes], followed: _Followed) -> list[bytes]:
     result = []
-    declared = False
+    inside = False
     for line in lines:
-        if not declared and line.lstrip().startswith(_END):
-            result += _declarations(followed)
-            declared = True
+        if not inside and line.lstrip().startswith(_END):
+            result += [b"$scope module " + _SCOPE.encode() + b" $end", *declared]
+            result.append(b"$upscope $end")
+            inside = True
         result.append(line)
-        if declared and line and (change := _change(line)) is not None:
+        if inside and line and (change := _change(line)) is not None:
             value, code = change
-            for text_code, signal in followed.get(code, ()):
-                text = signal.texts.get(value, "") if value is not None else ""
-                result.append(b"s" + _escaped(text) + b" " + text_code)
+            result += [take(value) for take in followed.get(code, ())]
     return result
-
-
-def _declarations(followed: Mapping[bytes, list[tuple[bytes, TextSignal]]]) -> list[bytes]:
-    lines = [b"$scope module " + _SCOPE.encode() + b" $end"]
-    for group in followed.values():
-        for code, signal in group:
-            lines.append(b"$var string 1 " + code + b" " + signal.name.encode() + b" $end")
-    return [*lines, b"$upscope $end"]
 
 
 def _change(line: bytes) -> tuple[int | None, bytes] | None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from fanweave.golden.entries import find_entry
+from fanweave.golden.errors import InputError
 from fanweave.golden.riscv.cluster import Cluster, Result
 from fanweave.golden.riscv.program import Program
 
@@ -28,12 +29,15 @@ class RunRequest:
         Instructions (the RTL: cycles) after which a run is ended.
     preset : str
         Of the cluster in RTL; golden takes no notice of it.
+    waves : str or None
+        Cycles ``FROM:TO`` that are wanted as a waveform; golden has none.
     """
 
     program: Program
     harts: int = 1
     limit: int = 100_000_000
     preset: str = "default"
+    waves: str | None = None
 
 
 Engine = Callable[[RunRequest], Result]
@@ -58,5 +62,13 @@ def find_engine(name: str) -> Engine:
 
 
 def run_golden(request: RunRequest) -> Result:
-    """Run on the instruction-set simulator."""
+    """Run on the instruction-set simulator.
+
+    Raises
+    ------
+    InputError
+        If a waveform is wanted.
+    """
+    if request.waves is not None:
+        raise InputError("engine golden has no waveform; add --engine rtl")
     return Cluster(request.program, harts=request.harts).run(request.limit)

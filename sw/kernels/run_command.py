@@ -42,8 +42,22 @@ __all__ = ["run"]
     metavar="PRESET",
     help="Configuration of the cluster of engine rtl.",
 )
+@click.option(
+    "--waves",
+    metavar="FROM:TO",
+    is_flag=False,
+    flag_value="0:1000",
+    help="Engine rtl: dump these cycles to a VCD (0 to 1000 if none are given), with the "
+    "instructions as text.",
+)
 def run(
-    program: Path | None, engine: str, suite: Path | None, harts: int, limit: int, preset: str
+    program: Path | None,
+    engine: str,
+    suite: Path | None,
+    harts: int,
+    limit: int,
+    preset: str,
+    waves: str | None,
 ) -> None:
     """Run PROGRAM, an ELF file, or a suite of them.
 
@@ -53,9 +67,11 @@ def run(
     from fanweave.sw.kernels.engines import RunRequest, find_engine
 
     play = find_engine(engine)
-    request = partial(RunRequest, harts=harts, limit=limit, preset=preset)
+    request = partial(RunRequest, harts=harts, limit=limit, preset=preset, waves=waves)
     if (program is None) == (suite is None):
         raise InputError("give a PROGRAM or --suite DIR, one of the two")
+    if suite is not None and waves is not None:
+        raise InputError("--waves shows one PROGRAM; leave --suite out")
     if suite is not None:
         _run_suite(suite, play, request)
     if program is not None:

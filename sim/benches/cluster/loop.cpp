@@ -1,13 +1,14 @@
 // Runs one program on a Verilated cluster, with outer memory and a host around it.
 //
-//   loop IMAGE MEMORY BOOT TOHOST LIMIT LATENCY RATE SEED PAUSE
+//   loop IMAGE MEMORY BOOT TOHOST LIMIT LATENCY RATE SEED PAUSE [DUMP FROM TO]
 //
 // IMAGE holds stretches of memory: address and size, 32 bits each, and the bytes. The host stores
 // those of the cluster through its port; then the program begins. MEMORY becomes such stretches:
 // the L1, the instruction memory, and outer memory as far as it was used; "-" writes none. TOHOST
 // is the address of a word of memory whose store ends the run, or 0. Outer memory answers LATENCY
 // cycles after a request and moves RATE bytes a cycle. PAUSE / 256 is the chance that it, or the
-// host that takes what is printed, pauses for a cycle.
+// host that takes what is printed, pauses for a cycle. DUMP becomes a VCD of the cycles FROM to TO
+// of the program, if the model can dump; a cycle takes 10 units of its time.
 //
 // Standard output: a line "putchar BYTE" for each byte that is printed, then lines of a name and
 // numbers, as the end of this file prints them.
@@ -26,6 +27,9 @@
 
 #include "Vtop.h"
 #include "verilated.h"
+#if VM_TRACE
+#include "verilated_vcd_c.h"
+#endif
 
 namespace {
 
@@ -40,7 +44,8 @@ struct Core {
     const EData* trace;
     const EData* stored;
     const CData* stalls;
-    uint64_t retired = 0, lost[kStallCount] = {};
+    const IData* vector;
+    uint64_t retired = 0, lost[kStallCount] = {}, vectors[kVectorCount] = {};
     uint32_t pc = 0;
 };
 
@@ -300,6 +305,43 @@ class Machine {
     uint64_t now_ = 0;
 };
 
+// A stretch of the run as a waveform.
+class Dump {
+   public:
+#if VM_TRACE
+    Dump(Vtop* top, int argc, char** argv) : top_(top) {
+        if (argc < 13) return;
+        name_ = argv[10];
+        first_ = std::strtoull(argv[11], nullptr, 0);
+        last_ = std::strtoull(argv[12], nullptr, 0);
+    }
+    void show(uint64_t cycle, int part) {
+        if (!trace_ && !name_.empty() && cycle == first_) {
+            trace_ = std::make_unique<VerilatedVcdC>();
+            top_->trace(trace_.get(), 99);
+            trace_->open(name_.c_str());
+        }
+        if (trace_) trace_->dump(10 * cycle + part);
+        if (trace_ && part && cycle == last_) close();
+    }
+    void close() {
+        if (trace_) trace_->close();
+        trace_.reset();
+        name_.clear();
+    }
+
+   private:
+    Vtop* top_;
+    std::string name_;
+    uint64_t first_ = 0, last_ = 0;
+    std::unique_ptr<VerilatedVcdC> trace_;
+#else
+    Dump(Vtop*, int, char**) {}
+    void show(uint64_t, int) {}
+    void close() {}
+#endif
+};
+
 struct Ending {
     std::string name;
     uint32_t code = 0, hart = 0, trap[3] = {0, 0, 0};
@@ -344,6 +386,17 @@ void count(Core* core) {
     if (*core->stalls)
         for (int cause = 0; cause < kStallCount; ++cause)
             core->lost[cause] += *core->stalls >> cause & 1;
+    const auto is = [core](int place) { return (*core->vector >> place & 1) != 0; };
+    const uint64_t floats = *core->vector >> kVectorFloatBytes & 0xff;
+    const uint64_t products = *core->vector >> kVectorProductBytes & 0xff;
+    core->vectors[0] += floats;
+    core->vectors[1] += products;
+    const int kind = floats || products      ? 2
+                     : !is(kVectorLive)      ? (is(kVectorProducts) ? 5 : 3)
+                     : is(kVectorMemory)     ? 4
+                     : is(kVectorProducts)   ? 5
+                                             : 6;
+    ++core->vectors[kind];
 }
 
 }  // namespace
@@ -351,6 +404,9 @@ void count(Core* core) {
 int main(int argc, char** argv) {
     if (argc < 10) return 2;
     const auto context = std::make_unique<VerilatedContext>();
+#if VM_TRACE
+    context->traceEverOn(true);
+#endif
     const auto top = std::make_unique<Vtop>(context.get());
     const auto number = [&](int place) { return std::strtoull(argv[place], nullptr, 0); };
     Machine machine(top.get(), number(6), number(7), number(8), number(9));
@@ -364,15 +420,19 @@ int main(int argc, char** argv) {
     top->run = 1;
     uint64_t cycles = 0, sums[kActivityCount] = {};
     Ending ending;
+    Dump dump(top.get(), argc, argv);
     const auto began = std::chrono::steady_clock::now();
     for (bool over = false; !over && cycles < limit; ++cycles) {
         machine.tick();
+        dump.show(cycles, 0);
         for (Core& core : machine.cores) count(&core);
         for (int part = 0; part < kActivityCount; ++part)
             sums[part] += top->activity >> kActivityLow[part] & ((1u << kActivityWidth[part]) - 1);
         over = ends(top.get(), machine.cores, tohost, &ending);
         machine.edge();
+        dump.show(cycles, 5);
     }
+    dump.close();
     if (ending.name.empty()) ending = {"limit", 1, 0, {}};
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - began;
     for (int rest = kRest; rest && top->activity >> kActivityLow[kActivityDmaBusy] & 1; --rest) {
@@ -390,6 +450,8 @@ int main(int argc, char** argv) {
         std::printf("\ncore %u %llu", core.pc, static_cast<unsigned long long>(core.retired));
         for (const uint64_t lost : core.lost)
             std::printf(" %llu", static_cast<unsigned long long>(lost));
+        for (const uint64_t counted : core.vectors)
+            std::printf(" %llu", static_cast<unsigned long long>(counted));
     }
     std::printf("\n");
     return 0;

@@ -6,11 +6,14 @@ from pathlib import Path
 from fanweave.golden.isa.cluster import REGIONS, RegionName
 from fanweave.hw.cluster.config import ClusterConfig
 
-__all__ = ["ACTIVITY", "loop_text"]
+__all__ = ["ACTIVITY", "VECTOR_COUNTS", "loop_text"]
 
 _TEMPLATE = Path(__file__).resolve().parent / "loop.cpp"
 #: Sums of what goes on, in their order.
 ACTIVITY = ("l1_requests", "l1_conflicts", "dma_busy", "dma_writes")
+#: What is counted of a vector unit: bytes that its lanes and Ventaglio work on, cycles in which
+#: they work on some, and all others, by the first cause of these.
+VECTOR_COUNTS = ("float_bytes", "product_bytes", "working", "idle", "memory", "products", "waits")
 
 
 def loop_text(config: ClusterConfig, *, stalls: int) -> str:
@@ -23,7 +26,7 @@ def loop_text(config: ClusterConfig, *, stalls: int) -> str:
 def _core(hart: int) -> str:
     ports = ("halts", "observed", "stored")
     words = ", ".join(f"top->{port}___05F{hart}.data()" for port in ports)
-    return f"{{{words}, &top->stalls___05F{hart}}}"
+    return f"{{{words}, &top->stalls___05F{hart}, &top->vectors___05F{hart}}}"
 
 
 def _constants(config: ClusterConfig, stalls: int) -> Iterator[str]:
@@ -32,6 +35,7 @@ def _constants(config: ClusterConfig, stalls: int) -> Iterator[str]:
     from fanweave.hw.cluster.cluster import Activity
     from fanweave.hw.cluster.payloads import HostResponse, OuterRequest, OuterResponse, RunStatus
     from fanweave.hw.core.payloads import DataRequest, Halt, Trace
+    from fanweave.hw.vector.activity import VectorActivity
     from fanweave.hw.vector.memory_payloads import VectorRequest
 
     values: dict[str, int] = {}
@@ -51,6 +55,7 @@ def _constants(config: ClusterConfig, stalls: int) -> Iterator[str]:
         ("Stored", DataRequest),
         ("Halt", Halt),
         ("Trace", Trace),
+        ("Vector", VectorActivity),
     ):
         for field, part in data.Layout.cast(payload):
             values[prefix + _camel(str(field))] = part.offset
@@ -61,6 +66,7 @@ def _constants(config: ClusterConfig, stalls: int) -> Iterator[str]:
     layout = data.Layout.cast(Activity)
     parts = [layout[entry] for entry in ACTIVITY]
     yield f"constexpr int kStallCount = {stalls};"
+    yield f"constexpr int kVectorCount = {len(VECTOR_COUNTS)};"
     yield f"constexpr int kActivityCount = {len(parts)};"
     yield f"constexpr int kActivityDmaBusy = {ACTIVITY.index('dma_busy')};"
     yield f"constexpr int kActivityLow[] = {{{', '.join(str(part.offset) for part in parts)}}};"

@@ -13,7 +13,7 @@ from fanweave.golden.errors import FaultError, InputError
 from fanweave.golden.isa.cluster import REGIONS, RegionName
 from fanweave.golden.riscv.program import Program
 from fanweave.hw.cluster.config import ClusterConfig
-from fanweave.sim.benches.cluster.loop_text import ACTIVITY, loop_text
+from fanweave.sim.benches.cluster.loop_text import ACTIVITY, VECTOR_COUNTS, loop_text
 from fanweave.sim.benches.core.verilated import STALLS, Image
 from fanweave.sim.runner.converted import converted_design
 from fanweave.sim.runner.design import Design
@@ -25,6 +25,7 @@ __all__ = [
     "ClusterRun",
     "CoreCounts",
     "OuterMemory",
+    "Waves",
     "cluster_design",
     "program_image",
     "run_cluster",
@@ -88,6 +89,25 @@ class OuterMemory:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Waves:
+    """A waveform that is wanted.
+
+    Attributes
+    ----------
+    dump : Path
+        The VCD to write; ten units of its time are a cycle of the program.
+    first : int
+        First cycle.
+    last : int or None
+        Last cycle; None is the end.
+    """
+
+    dump: Path
+    first: int = 0
+    last: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class CoreCounts:
     """What a core did.
 
@@ -99,11 +119,14 @@ class CoreCounts:
         Those that completed.
     stalls : dict of str to int
         Cycles without an instruction, by cause.
+    vector : dict of str to int
+        What its vector unit did; see `VECTOR_COUNTS`.
     """
 
     pc: int
     instructions: int
     stalls: dict[str, int]
+    vector: dict[str, int]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,6 +213,7 @@ def run_cluster(
     config: ClusterConfig | None = None,
     outer: OuterMemory | None = None,
     keep_memory: bool = False,
+    waves: Waves | None = None,
 ) -> ClusterRun:
     """Run a program.
 
@@ -209,6 +233,8 @@ def run_cluster(
         What is outside.
     keep_memory : bool
         Whether contents of memory are wanted at the end.
+    waves : Waves or None
+        What is dumped.
 
     Raises
     ------
@@ -222,6 +248,7 @@ def run_cluster(
         cluster_design(config),
         loop_text(config, stalls=len(STALLS)),
         label=f"building the cluster of {config.cores} cores",
+        waves=waves is not None,
     )
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -232,6 +259,8 @@ def run_cluster(
         command: list[object] = [executable, folder / "image", memory, hex(boot), hex(tohost)]
         command += [limit, outer.latency, outer.bytes_per_cycle, outer.seed]
         command += [min(255, round(256 * outer.pause))]
+        if waves is not None:
+            command += [waves.dump, waves.first, limit if waves.last is None else waves.last]
         with Progress("simulating the cluster"):
             outcome = subprocess.run(
                 [str(part) for part in command], capture_output=True, text=True, check=False
@@ -277,5 +306,7 @@ def _result(text: str, memory: dict[RegionName, np.ndarray]) -> ClusterRun:
 
 def _core(numbers: Sequence[int]) -> CoreCounts:
     pc, instructions, *lost = numbers
-    stalls = {name: count for name, count in zip(STALLS, lost, strict=True) if count}
-    return CoreCounts(pc=pc, instructions=instructions, stalls=stalls)
+    vector = dict(zip(VECTOR_COUNTS, lost[len(STALLS) :], strict=True))
+    causes = zip(STALLS, lost[: len(STALLS)], strict=True)
+    stalls = {name: count for name, count in causes if count}
+    return CoreCounts(pc=pc, instructions=instructions, stalls=stalls, vector=vector)

@@ -93,6 +93,24 @@ def test_what_is_known_is_not_synthesised_again(tmp_path, monkeypatch):
     assert after[0].cells != before[0].cells
 
 
+def test_a_block_below_one_that_is_known_is_not_lost(tmp_path):
+    class Middle(wiring.Component):
+        a: In(8)
+        out: Out(8)
+
+        def elaborate(self, platform):
+            m = Module()
+            m.submodules.pair = pair = Pair(reads=1)
+            m.d.comb += [pair.a.eq(self.a), pair.b.eq(~self.a), self.out.eq(pair.out)]
+            return m
+
+    before = areas_of(Middle(), tmp_path)
+    files = sorted(tmp_path.iterdir(), key=lambda file: file.stat().st_size)
+    files[0].unlink()  # the top, which has no cells
+    files[-1].unlink()
+    assert areas_of(Middle(), tmp_path) == before
+
+
 @pytest.mark.parametrize("block", ["first", "second"])
 def test_each_instance_is_listed(tmp_path, block):
     found = {area.block: area for area in areas_of(Pair(reads=1), tmp_path)}
