@@ -91,9 +91,21 @@ def start_costs(platform: Platform, *, density: float) -> dict[str, Cost]:
                 for phase in PHASES:
                     add(f"lanes_busy/{device.name}/{kind}/{phase}", share, "as of other shapes")
     for (source, target), link in _links(platform).items():
-        add(f"switch_latency/{source}/{target}", 0.0, "a switch that takes no time")
+        found[f"switch_latency/{source}/{target}"] = _switch(platform)
         add(f"link_bandwidth/{source}/{target}", link.bandwidth_gib, f"platform {platform.name}")
     return found
+
+
+def _switch(platform: Platform) -> Cost:
+    """What a platform says that its switch adds."""
+    if platform.switch is None:
+        return Cost(value=0.0, unit="ns", origin="assumed", source="a switch that takes no time")
+    return Cost(
+        value=platform.switch.latency_ns,
+        unit="ns",
+        origin=platform.switch.origin,
+        source=f"platform {platform.name}, idle switch",
+    )
 
 
 def _by_density(device: Device, density: float) -> float:
@@ -121,12 +133,13 @@ def priced(platform: Platform, costs: Costs) -> Platform:
             device, kind, phase = parts
             busy.setdefault(device, []).append((kind, phase, cost.value))
     links = {}
+    known = _switch(platform).value  # a part of the links' latencies already
     for (source, target), link in _links(platform).items():
         more = costs.get(f"switch_latency/{source}/{target}")
         rate = costs.get(f"link_bandwidth/{source}/{target}")
         links[source, target] = replace(
             link,
-            latency_ns=link.latency_ns + (more.value if more else 0.0),
+            latency_ns=link.latency_ns + (more.value - known if more else 0.0),
             bandwidth_gib=rate.value if rate else link.bandwidth_gib,
         )
     devices = tuple(

@@ -46,6 +46,21 @@ def test_costs_price_a_platform():
     assert made.devices[0] == PLATFORM.devices[0]
 
 
+def test_what_a_platform_says_of_its_switch_is_not_counted_twice():
+    platform = load_platform("a100-cxl")
+    assert platform.switch is not None
+    costs = start_costs(platform, density=1.0)
+    cost = costs["switch_latency/CPU0/GPU0"]
+    assert (cost.value, cost.origin) == (platform.switch.latency_ns, "rtl")
+    before = platform.link(0, 1)
+    assert priced(platform, costs).link(0, 1) == before
+    slower = {**costs, "switch_latency/CPU0/GPU0": replace(cost, value=cost.value + 50.0)}
+    after = priced(platform, slower).link(0, 1)
+    assert before is not None
+    assert after is not None
+    assert after.latency_ns == before.latency_ns + 50.0
+
+
 def test_wrong_costs_are_far_from_those_of_the_platform():
     wrong = begin_with("wrong", COSTS)
     assert wrong[BUSY].value == pytest.approx(0.02 * 0.9901)
