@@ -119,7 +119,7 @@ def _derive(document: Mapping[str, Any], where: str, model: ModelCard | None) ->
             f"{_SWITCH!r} have ports for {most}: take a platform with fewer"
         )
     sizes = _flow_sizes(document, host, model or load_model(document["model"]))
-    objects = _objects(sizes, [host, *devices])
+    objects = _objects(sizes, [*devices, host])
     return _graph(document, host, devices, sizes, objects)
 
 
@@ -183,7 +183,10 @@ def _memory(device: str) -> str:
 
 
 def _objects(sizes: Mapping[_Flow, int], memories: list[str]) -> dict[str, MovedObject]:
-    """One behind the other: by memory, those of an island together, so that few ranges do."""
+    """One behind the other: by memory, those of an island together, so that few ranges do.
+
+    Weights are last, and before them what else is at the host, which is one range with them.
+    """
     totals: dict[str, int] = {}
     flows: dict[str, _Flow] = {}
     for flow, size in sizes.items():
