@@ -22,6 +22,67 @@ LAYER = {
     "counters": COUNTERS,
 }
 
+FIGURE = {
+    "movement": "weights_ffn_x0",
+    "source": "CPU0",
+    "target": "X0",
+    "messages": 64,
+    "latency_ns": 11.5,
+    "bandwidth_gib": 29.8,
+}
+LOOP = {
+    "name": "<loop>",
+    "model": "<model>",
+    "platform": "a platform",
+    "scheduler": "HEFT",
+    "start": "wrong",
+    "ending": "fixpoint",
+    "best": 2,
+    "rounds": [
+        {
+            "number": number,
+            "prefill_s": 0.002,
+            "decode_s": 0.001 * number,
+            "total_s": 0.002 + 0.001 * number,
+            "placement": {"prefill": {"Q": {"X0": 30}}, "token 0": {"Q": {"Y0": 30}}},
+            "switch": {"links": [FIGURE], "without": [FIGURE], "origin": "rtl"},
+        }
+        for number in (1, 2)
+    ],
+    "changes": [
+        {
+            "round": 2,
+            "costs": [
+                {
+                    "name": "lanes_busy/X0/Q/decode",
+                    "before": 0.02,
+                    "after": 0.75,
+                    "unit": "1",
+                    "origin_before": "assumed",
+                    "origin": "rtl",
+                    "source": "a trace",
+                }
+            ],
+            "moves": [
+                {
+                    "pass": "token 0",
+                    "kind": "Q",
+                    "operators": ["L0_Q"],
+                    "from": "X0",
+                    "to": "Y0",
+                    "alone": ["lanes_busy"],
+                    "behind_first_before_s": {"X0": 0.0, "Y0": 1e-6},
+                    "behind_first_after_s": {"Y0": 0.0, "X0": 2e-6},
+                }
+            ],
+        }
+    ],
+    "costs": [],
+    "rows": [
+        {"case": "link", "metric": "latency_ns", "value": 200.0, "unit": "ns", "origin": "assumed"}
+    ],
+}
+
 
 @pytest.fixture
 def row():
@@ -63,4 +124,6 @@ def root(tmp_path, monkeypatch, bench, row):
     (folder / "result.json").write_text(json.dumps(document))
     (folder / "first.vcd").write_text("")
     bench("ebpf", "ebpf", [row(), row(case="other", value=50)])
+    (tmp_path / "system").mkdir()
+    (tmp_path / "system" / "loop.json").write_text(json.dumps(LOOP))
     return tmp_path

@@ -54,6 +54,9 @@ def test_the_page_stands_alone_and_has_every_part(root):
         "Gain over dense",
         "better: subnet: in the subnet",
         "ebpf (seed 1): 1 of 2 goals reached",
+        "What the loop changed",
+        "Round 2: 1 costs changed, 1 operators moved",
+        "busy lanes alone; L0_Q on X0, 1 us before Y0, now on Y0, 2 us before X0",
     ):
         assert words in checker.words
     assert "<up>" not in text
@@ -102,6 +105,12 @@ def test_an_empty_folder_gives_a_page(tmp_path, monkeypatch):
 def test_a_broken_result_is_named(root, text, message):
     (root / "bench" / "ebpf.json").write_text(text)
     with pytest.raises(InputError, match=message):
+        load_results(root)
+
+
+def test_a_broken_loop_is_named(root):
+    (root / "system" / "loop.json").write_text('{"rounds": []}')
+    with pytest.raises(InputError, match=r"loop.json has no 'changes'"):
         load_results(root)
 
 
