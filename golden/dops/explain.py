@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import cast
+from typing import NoReturn, cast
 
 from fanweave.golden.dops.costs.tables import FOREVER, StepCosts
 from fanweave.golden.dops.flat import FlatGraph
@@ -20,7 +20,7 @@ from fanweave.golden.dops.simulate import run
 from fanweave.golden.dops.tables import nearest
 from fanweave.golden.errors import InputError
 
-__all__ = ["Alternative", "Explanation", "explain"]
+__all__ = ["Alternative", "Explanation", "explain", "explain_pass"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -209,14 +209,65 @@ class _Explaining(Scheduler):
 
     def place(self, work: Pass) -> Plan:
         """Place, or end the run with the explanation."""
-        if (work.phase, work.token) != self._pass:
-            return self._fast.place(work)
-        if isinstance(self._plain, _ScoredBifocal) and isinstance(self._fast, CompiledBifocal):
-            self._plain.continue_from(self._fast)
-        decides = self._plain.inner if isinstance(self._plain, Affine) else self._plain
-        tap = _Tap(work.timing, work, self._operator, decides)
-        self._plain.place(replace(work, timing=cast(Machine, tap)))
-        raise AssertionError("every operator is placed")
+        if (work.phase, work.token) == self._pass:
+            _decide(self._fast, self._plain, work, self._operator)
+        return self._fast.place(work)
+
+
+def _decide(fast: Scheduler, plain: Scheduler, work: Pass, operator: int) -> NoReturn:
+    """Place a pass up to the operator, with the plain scheduler; end with the explanation."""
+    if isinstance(plain, _ScoredBifocal) and isinstance(fast, CompiledBifocal):
+        plain.continue_from(fast)
+    decides = plain.inner if isinstance(plain, Affine) else plain
+    tap = _Tap(work.timing, work, operator, decides)
+    plain.place(replace(work, timing=cast(Machine, tap)))
+    raise AssertionError("every operator is placed")
+
+
+def _scored(plain: Scheduler) -> Scheduler:
+    """The scheduler, but Bifocal one that tells its terms."""
+    if isinstance(plain, Affine) and isinstance(plain.inner, Bifocal):
+        return Affine(_ScoredBifocal(plain.inner.parameters, seed=plain.inner.seed), plain.rule)
+    if isinstance(plain, Bifocal):
+        return _ScoredBifocal(plain.parameters, seed=plain.seed)
+    return plain
+
+
+def _number(flat: FlatGraph, operator: str) -> int:
+    names = [each.name for each in flat.graph.operators]
+    if operator not in names:
+        raise InputError(
+            f"operator {operator!r} is not known{nearest(operator, names)}; "
+            f"names are such as {names[0]} and {names[-1]}"
+        )
+    return names.index(operator)
+
+
+def explain_pass(fast: Scheduler, plain: Scheduler, work: Pass, operator: str) -> Explanation:
+    """Look at all devices when an operator of one pass is placed.
+
+    Parameters
+    ----------
+    fast, plain : Scheduler
+        The one that has placed the passes before, and its plain twin, which decides here.
+    work : Pass
+        The machine has begun it; it is not fit to go on afterwards.
+    operator : str
+        Its name, such as ``L3_QK_s0``.
+
+    Raises
+    ------
+    InputError
+        If there is no such operator.
+    """
+    flat, platform = work.timing.flat, work.timing.platform
+    number = _number(flat, operator)
+    plain = _scored(plain)
+    plain.start(flat, platform)
+    try:
+        _decide(fast, plain, work, number)
+    except _DecidedError as decided:
+        return decided.explanation
 
 
 def _own(scheduler: Scheduler) -> tuple[Scheduler | None, Scheduler]:
@@ -257,12 +308,7 @@ def explain(
     InputError
         If there is no such operator or token.
     """
-    names = [each.name for each in case.flat.graph.operators]
-    if operator not in names:
-        raise InputError(
-            f"operator {operator!r} is not known{nearest(operator, names)}; "
-            f"names are such as {names[0]} and {names[-1]}"
-        )
+    number = _number(case.flat, operator)
     phase = "prefill" if token is None else "decode"
     if token is not None:
         if not 0 <= token < case.workload.decode:
@@ -275,17 +321,13 @@ def explain(
     fast, plain = (twins or _own)(scheduler)
     if case.platform.topology == "star":
         fast = None
-    if isinstance(plain, Affine) and isinstance(plain.inner, Bifocal):
-        scored = _ScoredBifocal(plain.inner.parameters, seed=plain.inner.seed)
-        plain = Affine(scored, plain.rule)
-    elif isinstance(plain, Bifocal):
-        plain = _ScoredBifocal(plain.parameters, seed=plain.seed)
+    plain = _scored(plain)
     layouts = layouts or [int(Layout.LINEAR)] * len(case.flat.graph.weights)
     try:
         run(
             case.tables,
             make_machine(case, layouts, compiled=fast is not None),
-            _Explaining(fast or plain, plain, names.index(operator), phase, token or 0),
+            _Explaining(fast or plain, plain, number, phase, token or 0),
             case.workload,
             refresh=case.record.refresh,
             spill=not in_order and spills_everything(case.platform),

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from fanweave.golden.dops.energy import EnergyMeter
+from fanweave.golden.dops.explain import Explanation, explain_pass
 from fanweave.golden.dops.layouts import Layout
 from fanweave.golden.dops.models import ModelCard
 from fanweave.golden.dops.place import make_machine
@@ -86,6 +87,7 @@ class PlacedCosts:
         flat = self._case.flat
         compiled = platform.topology != "star"
         self._scheduler, quick = fair(scheduler(), compiled=compiled)
+        self._plain, _ = fair(scheduler(), compiled=False)
         layouts = [int(Layout.LINEAR)] * len(flat.graph.weights)
         self._machine = make_machine(self._case, layouts, compiled=quick)
         self._scheduler.start(flat, platform)
@@ -124,6 +126,29 @@ class PlacedCosts:
             energy_pj=round(self._energy * 1e12),
         )
 
+    def explain(self, operator: str, step: PassStep) -> Explanation:
+        """Why an operator of a pass is where it is, with weights where the server has them.
+
+        Parameters
+        ----------
+        operator : str
+            Its name, such as ``L3_QK_s0``.
+        step : Step
+            The pass: its phase, sequences and context.
+
+        Raises
+        ------
+        InputError
+            If there is no such operator.
+        """
+        state, self._end = self._warm
+        self._machine.restore(state)
+        work = self._begin(step)
+        try:
+            return explain_pass(self._scheduler, self._plain, work, operator)
+        finally:
+            self._machine.restore(state)
+
     def _chunk(self, chunk: Chunk) -> None:
         begin, energy = self._end, self._energy
         self._pass(PassStep("prefill", 1, chunk.context + chunk.tokens))
@@ -142,20 +167,23 @@ class PlacedCosts:
     def _pass(self, step: PassStep) -> None:
         """Place one pass behind the last one."""
         machine = self._machine
-        costs = self._case.tables.step(step)
-        machine.wait(self._end)
-        machine.begin(costs)
-        self._scheduler.place(
-            Pass(
-                timing=machine,
-                costs=costs,
-                phase=step.phase,
-                token=0,
-                tokens=_USES,
-                devices=self._devices[step.phase],
-            )
-        )
+        self._scheduler.place(self._begin(step))
         self._end = max(self._end, machine.makespan())
         if self._meter.knows:
             self._energy += self._meter.measure(step, machine.log()).total
         self.planned += 1
+
+    def _begin(self, step: PassStep) -> Pass:
+        """Begin a pass behind the last one."""
+        machine = self._machine
+        costs = self._case.tables.step(step)
+        machine.wait(self._end)
+        machine.begin(costs)
+        return Pass(
+            timing=machine,
+            costs=costs,
+            phase=step.phase,
+            token=0,
+            tokens=_USES,
+            devices=self._devices[step.phase],
+        )

@@ -2,11 +2,14 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from fanweave.golden.dops.models import ModelCard
 from fanweave.golden.dops.platforms import Platform
 from fanweave.golden.dops.records import DEFAULT_RECORD, load_record
 from fanweave.golden.dops.registry import Request, make_scheduler
 from fanweave.golden.dops.simulate import Workload
+from fanweave.golden.dops.work import Phase, Step
 from fanweave.golden.timing.cached_costs import CachedCosts
 from fanweave.golden.timing.cluster import Cluster, ReplicaSpec, ServingRun
 from fanweave.golden.timing.config import ReplicaConfig
@@ -16,7 +19,7 @@ from fanweave.golden.timing.placed_costs import PlacedCosts
 from fanweave.golden.timing.requests import RequestTrace
 from fanweave.golden.timing.step import StepCosts
 
-__all__ = ["PLAN_GRAIN", "PlacedServer", "serve_placed"]
+__all__ = ["PLAN_GRAIN", "PlacedServer", "mean_pass", "serve_placed"]
 
 #: Tokens to which contexts are rounded before a plan is looked up.
 PLAN_GRAIN = 64
@@ -97,3 +100,21 @@ def serve_placed(
     run = cluster.serve(trace, keep_steps=keep_steps)
     check_run(run)
     return run, placed
+
+
+def mean_pass(run: ServingRun, phase: Phase) -> Step:
+    """The pass that stands for a run: prefill of a mean prompt, or decode of a mean batch.
+
+    Of decode the sequences are the mean over its time, and the context is the mean over all
+    generated tokens.
+    """
+    requests = run.trace.requests
+    if phase == "prefill":
+        return Step("prefill", 1, round(sum(r.input_tokens for r in requests) / len(requests)))
+    record = run.recorder
+    spans = np.array(record.last_at) - np.array(record.first_at)
+    lasted = max(record.last_at) - min(record.first_at)
+    batch = max(1, round(float(spans.sum()) / max(1, lasted)))
+    tokens = sum(r.output_tokens for r in requests)
+    stored = sum(r.output_tokens * (r.input_tokens + r.output_tokens / 2) for r in requests)
+    return Step("decode", batch, round(stored / tokens))

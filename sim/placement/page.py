@@ -8,36 +8,21 @@ from fanweave.golden.dops.schedule import Schedule
 from fanweave.sim.placement.pictures import GROUPS, bars, roofline, timeline
 from fanweave.sim.placement.report import pass_name, placement
 from fanweave.sim.placement.roofline import roofline_points
-from fanweave.sim.report.html_parts import cell, document, table
+from fanweave.sim.report.html_parts import (
+    LANES_HELP,
+    LANES_SCRIPT,
+    LANES_STYLE,
+    cell,
+    document,
+    table,
+)
 
 __all__ = ["place_page"]
 
 _PS = 1e12
 _STYLE = """
 .heat { background: rgb(0 114 178 / calc(var(--s) * 55%)); }
-.lanes { display: flex; } .lanes ol { list-style: none; margin: 0; padding: 0 .6rem 0 0; }
-.lanes li { height: 22px; line-height: 22px; font-size: 12px; white-space: nowrap; }
-.timeline { flex: 1; min-width: 0; background: #8881; cursor: grab; }
 .chosen { font-weight: 700; } .over { stroke: #c00; stroke-width: 2; }
-"""
-_SCRIPT = """
-for (const svg of document.querySelectorAll("svg.timeline")) {
-  const box = svg.viewBox.baseVal, whole = box.width;
-  const keep = () => {
-    box.width = Math.min(whole, Math.max(whole / 1e5, box.width));
-    box.x = Math.min(whole - box.width, Math.max(0, box.x));
-  };
-  svg.addEventListener("wheel", event => {
-    event.preventDefault();
-    const at = event.offsetX / svg.clientWidth;
-    const width = box.width * Math.pow(1.002, event.deltaY);
-    box.x += (box.width - width) * at; box.width = width; keep();
-  }, { passive: false });
-  svg.addEventListener("pointermove", event => {
-    if (event.buttons & 1) { box.x -= event.movementX / svg.clientWidth * box.width; keep(); }
-  });
-  svg.addEventListener("dblclick", () => { box.x = 0; box.width = whole; });
-}
 """
 
 
@@ -72,7 +57,7 @@ def place_page(request: Request, result: Schedule, others: Mapping[str, Schedule
         "<h2>Placement</h2>",
         _placements(result),
         "<h2>Timeline</h2>",
-        "<p>The wheel stretches time, dragging moves it, a double click shows all again.</p>",
+        LANES_HELP,
         _key(),
         *_timelines(result),
         "<h2>Roofline</h2>",
@@ -82,7 +67,7 @@ def place_page(request: Request, result: Schedule, others: Mapping[str, Schedule
         _list("Waived by the mode", result.waived),
     ]
     colours = "".join(f".g{i} {{ fill: {c}; }}" for i, (c, _) in enumerate(GROUPS.values()))
-    return document(title, parts, style=_STYLE + colours, script=_SCRIPT)
+    return document(title, parts, style=_STYLE + LANES_STYLE + colours, script=LANES_SCRIPT)
 
 
 def _times(result: Schedule) -> str:
@@ -148,9 +133,7 @@ def _key() -> str:
 
 def _timelines(result: Schedule) -> Iterable[str]:
     for kept in result.kept:
-        rows, svg = timeline(result, kept)
-        names = "".join(f"<li>{html.escape(row)}</li>" for row in rows)
-        yield f'<h3>{pass_name(kept)}</h3><div class="lanes"><ol>{names}</ol>{svg}</div>'
+        yield f"<h3>{pass_name(kept)}</h3>{timeline(result, kept)}"
 
 
 def _roofline(request: Request, result: Schedule) -> Iterable[str]:

@@ -8,7 +8,7 @@ from fanweave.golden.dops.passlog import PURPOSES
 from fanweave.golden.dops.platforms import Device
 from fanweave.golden.dops.schedule import KeptPass, Schedule
 from fanweave.sim.placement.roofline import RooflinePoint, roof
-from fanweave.sim.report.html_parts import plot
+from fanweave.sim.report.html_parts import Box, lanes, plot
 
 __all__ = ["GROUPS", "bars", "group_of", "roofline", "timeline"]
 
@@ -21,60 +21,51 @@ GROUPS: dict[str, tuple[str, frozenset[str]]] = {
     "keys and values": ("#cc79a7", frozenset({"K_write", "V_write", "read history"})),
     "links": ("#777777", frozenset({"AllReduce", "Reduce", "Scatter", *PURPOSES})),
 }
-_ROW, _WIDTH = 22, 1000
 _LEFT, _TOP, _PLOT_W, _PLOT_H = 70, 15, 640, 380
 _MARKS = ("circle", "square", "diamond", "triangle")
 
 
-def group_of(kind: str) -> int:
-    """Number of the group of a kind of operator or message; the last one if it has none."""
-    for index, (_, kinds) in enumerate(GROUPS.values()):
+def group_of(kind: str) -> str:
+    """The group of a kind of operator or message; the last one if it has none."""
+    for group, (_, kinds) in GROUPS.items():
         if kind in kinds:
-            return index
-    return len(GROUPS) - 1
+            return group
+    return list(GROUPS)[-1]
 
 
-def timeline(result: Schedule, kept: KeptPass) -> tuple[list[str], str]:
-    """Names of the rows of a pass, and its SVG: one row a device, then one a link in use."""
+def timeline(result: Schedule, kept: KeptPass) -> str:
+    """A pass: one row a device, then one a link in use."""
     log, operators = kept.log, result.flat.graph.operators
     names = [device.name for device in result.platform.devices]
-    boxes: list[tuple[str, str, str, int, int]] = []
+    found: list[tuple[str, str, str, int, int]] = []
     for index, operator in enumerate(operators):
         row = result.device(kept, index)
         times = int(log.start[index]), int(log.finish[index])
-        boxes.append((row, operator.kind.value, operator.name, *times))
+        found.append((row, operator.kind.value, operator.name, *times))
     for operator_index, device, start, finish in log.reads.tolist():
         name = operators[operator_index].name
-        boxes.append((names[device], "read history", f"history of {name}", start, finish))
+        found.append((names[device], "read history", f"history of {name}", start, finish))
     for purpose, operator_index, source, target, start, finish in log.messages.tolist():
         name = f"{PURPOSES[purpose]} of {operators[operator_index].name}"
         row = f"{names[source]} to {names[target]}"
-        boxes.append((row, PURPOSES[purpose], name, start, finish))
-    used = {box[0] for box in boxes if box[4] > box[3]}
+        found.append((row, PURPOSES[purpose], name, start, finish))
+    taking = [each for each in found if each[4] > each[3]]
+    used = {row for row, *_ in taking}
     rows = [name for name in (*names, "links") if name in used]
     rows += sorted(used - set(rows))
-    begin = min(box[3] for box in boxes if box[4] > box[3])
-    span = max(1, max(box[4] for box in boxes) - begin)
-    drawn = [
-        _box(rows.index(row), kind, name, (start - begin) / span, (finish - start) / span, finish)
-        for row, kind, name, start, finish in boxes
-        if finish > start
+    begin = min(start for *_, start, _ in taking)
+    span = max(finish for *_, finish in taking) - begin
+    boxes = [
+        Box(
+            row=row,
+            group=group_of(kind),
+            title=f"{name}, ends at {finish / 1e9:.6f} ms",
+            start=(start - begin) / span,
+            share=(finish - start) / span,
+        )
+        for row, kind, name, start, finish in taking
     ]
-    height = _ROW * len(rows)
-    # Viewed without keeping its shape, so that a wheel stretches time alone.
-    svg = (
-        f'<svg class="timeline" viewBox="0 0 {_WIDTH} {height}" height="{height}" '
-        f'preserveAspectRatio="none" role="img" aria-label="timeline">{"".join(drawn)}</svg>'
-    )
-    return rows, svg
-
-
-def _box(row: int, kind: str, name: str, start: float, share: float, finish: int) -> str:
-    return (
-        f'<rect class="g{group_of(kind)}" x="{start * _WIDTH:.4f}" y="{row * _ROW + 2}" '
-        f'width="{max(share * _WIDTH, 0.0005):.4f}" height="{_ROW - 4}">'
-        f"<title>{html.escape(name)}, ends at {finish / 1e9:.6f} ms</title></rect>"
-    )
+    return lanes(boxes, GROUPS, rows=rows)
 
 
 def roofline(devices: Sequence[Device], points: Sequence[RooflinePoint]) -> str:
@@ -144,7 +135,7 @@ def _mark(point: RooflinePoint, mark: str, x: float, y: float) -> str:
         "triangle": f'<path d="M{x:.1f} {y - 5:.1f}l5 9h-10z"',
     }
     tag = shapes[mark][1:].split()[0]
-    group = f"g{group_of(point.kind)}{over}"
+    group = f"g{list(GROUPS).index(group_of(point.kind))}{over}"
     return f'{shapes[mark]} class="{group}"><title>{title}</title></{tag}>'
 
 

@@ -1,9 +1,21 @@
 """What the pages share: their style, tables and frame. A page needs nothing from afar."""
 
 import html
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple
 
-__all__ = ["cell", "disclosure", "document", "plot", "table"]
+__all__ = [
+    "LANES_HELP",
+    "LANES_SCRIPT",
+    "LANES_STYLE",
+    "Box",
+    "cell",
+    "disclosure",
+    "document",
+    "lanes",
+    "plot",
+    "table",
+]
 
 _STYLE = """
 body { font: 15px/1.45 system-ui, sans-serif; margin: 0 auto; max-width: 1100px; padding: 1rem;
@@ -24,6 +36,34 @@ text { fill: currentColor; } .mid { text-anchor: middle; } .end { text-anchor: e
   body { color: #e6e6e6; background: #16181b; } a { color: #6bb5e8; }
 }
 """
+
+#: What a page with lanes needs, and how to use them.
+LANES_STYLE = """
+.lanes { display: flex; } .lanes ol { list-style: none; margin: 0; padding: 0 .6rem 0 0; }
+.lanes li { height: 22px; line-height: 22px; font-size: 12px; white-space: nowrap; }
+.timeline { flex: 1; min-width: 0; background: #8881; cursor: grab; }
+"""
+LANES_HELP = "<p>The wheel stretches time, dragging moves it, a double click shows all again.</p>"
+LANES_SCRIPT = """
+for (const svg of document.querySelectorAll("svg.timeline")) {
+  const box = svg.viewBox.baseVal, whole = box.width;
+  const keep = () => {
+    box.width = Math.min(whole, Math.max(whole / 1e5, box.width));
+    box.x = Math.min(whole - box.width, Math.max(0, box.x));
+  };
+  svg.addEventListener("wheel", event => {
+    event.preventDefault();
+    const at = event.offsetX / svg.clientWidth;
+    const width = box.width * Math.pow(1.002, event.deltaY);
+    box.x += (box.width - width) * at; box.width = width; keep();
+  }, { passive: false });
+  svg.addEventListener("pointermove", event => {
+    if (event.buttons & 1) { box.x -= event.movementX / svg.clientWidth * box.width; keep(); }
+  });
+  svg.addEventListener("dblclick", () => { box.x = 0; box.width = whole; });
+}
+"""
+_ROW, _LANE_WIDTH = 22, 1000
 
 _NUMERIC = ' class="n"'
 
@@ -74,3 +114,44 @@ def plot(label: str, width: int, height: int, drawn: Sequence[str]) -> str:
     name = html.escape(label, quote=True)
     svg = f'<svg class="plot" {size} role="img" aria-label="{name}">{"".join(drawn)}</svg>'
     return f'<div class="scroll">{svg}</div>'
+
+
+class Box(NamedTuple):
+    """What happens on a lane: its group, and its begin and length as shares of the whole time."""
+
+    row: str
+    group: str
+    title: str
+    start: float
+    share: float
+
+
+def lanes(boxes: Sequence[Box], groups: Collection[str], *, rows: Sequence[str] = ()) -> str:
+    """A timeline with a lane a row, which `LANES_STYLE` and `LANES_SCRIPT` make stretch.
+
+    Parameters
+    ----------
+    boxes : sequence of Box
+    groups : collection of str
+        In the order of their classes ``g0``, ``g1`` and so on, which the page gives colours.
+    rows : sequence of str
+        Order of the rows; those of the boxes, as they come, if not given.
+    """
+    rows = rows or list(dict.fromkeys(box.row for box in boxes))
+    number = {row: at for at, row in enumerate(rows)}
+    classes = {group: at for at, group in enumerate(groups)}
+    drawn = "".join(
+        f'<rect class="g{classes[box.group]}" x="{box.start * _LANE_WIDTH:.4f}" '
+        f'y="{number[box.row] * _ROW + 2}" '
+        f'width="{max(box.share * _LANE_WIDTH, 0.0005):.4f}" height="{_ROW - 4}">'
+        f"<title>{html.escape(box.title)}</title></rect>"
+        for box in boxes
+    )
+    height = _ROW * len(rows)
+    # Viewed without keeping its shape, so that a wheel stretches time alone.
+    svg = (
+        f'<svg class="timeline" viewBox="0 0 {_LANE_WIDTH} {height}" height="{height}" '
+        f'preserveAspectRatio="none" role="img" aria-label="timeline">{drawn}</svg>'
+    )
+    names = "".join(f"<li>{html.escape(row)}</li>" for row in rows)
+    return f'<div class="lanes"><ol>{names}</ol>{svg}</div>'

@@ -19,6 +19,8 @@ __all__ = [
     "print_metrics",
     "requests_csv",
     "serving_document",
+    "summary_rows",
+    "verdict",
 ]
 
 _COLUMNS = (
@@ -91,6 +93,12 @@ def print_metrics(
     ]
     title = f"{run.trace.name}: {len(run.trace.requests)} requests"
     print_table(columns, cells, title=title, stream=stream)
+    rows = summary_rows(metrics, attained)
+    print_table([Column(heading="", numeric=False), Column(heading="")], rows, stream=stream)
+
+
+def summary_rows(metrics: ServingMetrics, attained: Attainment | None) -> list[list[str]]:
+    """What is not a latency, in words: name and value."""
     rows = [[name, format_number(value)] for name, value in metrics.rates.items()]
     rows += [
         [f"utilisation, {name}", f"{value:.1%}"] for name, value in metrics.utilisation.items()
@@ -108,7 +116,7 @@ def print_metrics(
         rows += _energy_rows(metrics.energy)
     if attained is not None:
         rows.append(["goodput", f"{attained.goodput:.4g} requests/s, {attained.attained:.1%}"])
-    print_table([Column(heading="", numeric=False), Column(heading="")], rows, stream=stream)
+    return rows
 
 
 def _energy_rows(energy: ServingEnergy) -> list[list[str]]:
@@ -146,7 +154,8 @@ def comparison_document(rows: Sequence[ComparedMetric]) -> list[dict[str, Any]]:
     ]
 
 
-def _verdict(row: ComparedMetric) -> str:
+def verdict(row: ComparedMetric) -> str:
+    """Whether a goal is reached, and what else there is to know."""
     if abs(row.error) > row.goal:
         return "missed, in noise" if row.within_floor else "missed"
     if abs(row.trivial_error) < abs(row.error):
@@ -173,7 +182,7 @@ def print_comparison(rows: Sequence[ComparedMetric], *, stream: TextIO) -> None:
             f"{row.error:+.1%}",
             f"{row.low:+.0%} {row.high:+.0%}",
             f"{row.trivial_error:+.0%}",
-            f"{row.goal:.0%} {_verdict(row)}",
+            f"{row.goal:.0%} {verdict(row)}",
         ]
         for row in rows
     ]

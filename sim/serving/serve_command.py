@@ -11,7 +11,10 @@ from fanweave.sim.report.files import STANDARD, check_output
 
 if TYPE_CHECKING:
     from fanweave.golden.dops.calibration.profile import DeviceProfile
+    from fanweave.golden.dops.explain import Explanation
     from fanweave.golden.timing.cluster import ServingRun
+    from fanweave.golden.timing.comparison import ComparedMetric
+    from fanweave.golden.timing.placed_costs import PlacedCosts
     from fanweave.golden.timing.requests import RequestTrace
     from fanweave.golden.timing.serving import ServerOptions
     from fanweave.golden.timing.slo import Slo
@@ -27,6 +30,7 @@ _EXAMPLE = """Examples:
   fanweave serve --requests trace.csv --prefill-replicas 1 --decode-replicas 2
   fanweave serve --requests trace.csv --kv-bits 8 --against before.json
   fanweave serve --requests trace.csv --platform hp32 --model qwen-1.8b --max-sequences 16
+  fanweave serve --requests trace.csv --platform hp32 --explain L3_QK_s0 --html page.html
 """
 
 
@@ -100,6 +104,19 @@ _EXAMPLE = """Examples:
     help="With --compare: infer which prompts the measured server found in its cache.",
 )
 @click.option(
+    "--explain",
+    "explained",
+    metavar="OPERATOR",
+    help="With --platform: why this operator of a step is on its device.",
+)
+@click.option(
+    "--explain-phase",
+    type=click.Choice(("decode", "prefill")),
+    default="decode",
+    show_default=True,
+    help="Of that step: decode of as many sequences as the mean, or prefill of a mean prompt.",
+)
+@click.option(
     "--against",
     metavar="FILE",
     help="What another run of the same requests wrote with --json: print the differences.",
@@ -109,7 +126,14 @@ _EXAMPLE = """Examples:
 @click.option(
     "--timeline", metavar="FILE", help="Write a Chrome trace, which Perfetto shows, there."
 )
-def serve(requests: str, json_file: str | None, csv_file: str | None, **given: Any) -> None:
+@click.option("--html", "html_file", metavar="FILE", help="Write a page with pictures there.")
+def serve(
+    requests: str,
+    json_file: str | None,
+    csv_file: str | None,
+    html_file: str | None,
+    **given: Any,
+) -> None:
     """Serve a trace of requests and print latencies, throughput, utilisation and memory.
 
     Continuous batching with chunked prefill over paged memory, on measured operators. Steps
@@ -126,12 +150,14 @@ def serve(requests: str, json_file: str | None, csv_file: str | None, **given: A
     from fanweave.sim.serving.report import print_metrics, requests_csv, serving_document
     from fanweave.sim.serving.timeline import serving_timeline
 
-    check_output(json_file)
-    check_output(csv_file)
-    check_output(given["timeline"])
+    files = (json_file, csv_file, html_file, given["timeline"])
+    for file in files:
+        check_output(file)
     other = None if given["against"] is None else read_document(given["against"])
     if given["platform"] is not None and (given["compare"] or given["find_rate"]):
         raise click.UsageError("--compare and --find-rate are for measured devices, not --platform")
+    if given["explained"] is not None and given["platform"] is None:
+        raise click.UsageError("--explain needs --platform: a measured device runs all operators")
     profile = load_profile(given["profile_name"])
     trace = read_requests(requests)
     if given["compare"] and given["cache_hits"]:
@@ -139,15 +165,15 @@ def serve(requests: str, json_file: str | None, csv_file: str | None, **given: A
     trace = _trace(trace, given)
     options = MEASURED_SERVER if given["compare"] else _options(given)
     slo = _slo(given)
-    keep = given["timeline"] is not None
+    keep = given["timeline"] is not None or html_file is not None
     if given["platform"] is not None:
-        run = _placed(trace, given, keep_steps=keep)
+        run, placed = _placed(trace, given, keep_steps=keep)
     else:
         run = run_server(trace, profile, options, keep_steps=keep)
     metrics = measure(run)
     attained = None if slo is None else attainment(run, slo)
     document = serving_document(run, metrics, attained=attained)
-    stream = sys.stderr if STANDARD in (json_file, csv_file, given["timeline"]) else sys.stdout
+    stream = sys.stderr if STANDARD in files else sys.stdout
     print_metrics(run, metrics, attained=attained, stream=stream)
     if metrics.extrapolated_share:
         measured = f"measured on {profile.name} with {profile.card.name}"
@@ -164,8 +190,10 @@ def serve(requests: str, json_file: str | None, csv_file: str | None, **given: A
         rate = highest_rate(trace, slo, lambda each: run_server(each, profile, options))
         document["highest_rate"] = rate
         click.echo(f"highest rate within the limits: {rate:.4g} requests/s", file=stream)
-    if given["compare"]:
-        _compare(run, document, stream)
+    compared = _compare(run, document, stream) if given["compare"] else []
+    explanation = None
+    if given["explained"] is not None:
+        explanation = _explain(run, placed, given, document, stream)
     if other is not None:
         print_differences(differences(other, document), stream=stream)
     if json_file is not None:
@@ -174,6 +202,13 @@ def serve(requests: str, json_file: str | None, csv_file: str | None, **given: A
         write_text(csv_file, requests_csv(run))
     if given["timeline"] is not None:
         write_json(given["timeline"], serving_timeline(run))
+    if html_file is not None:
+        from fanweave.sim.serving.page import serve_page
+
+        page = serve_page(
+            run, metrics, attained=attained, compared=compared, explanation=explanation
+        )
+        write_text(html_file, page)
 
 
 def _trace(trace: "RequestTrace", given: dict[str, Any]) -> "RequestTrace":
@@ -235,7 +270,9 @@ def _options(given: dict[str, Any]) -> "ServerOptions":
     )
 
 
-def _placed(trace: "RequestTrace", given: dict[str, Any], *, keep_steps: bool) -> "ServingRun":
+def _placed(
+    trace: "RequestTrace", given: dict[str, Any], *, keep_steps: bool
+) -> "tuple[ServingRun, PlacedCosts]":
     from fanweave.golden.dops.models import load_model
     from fanweave.golden.dops.platforms import load_platform
     from fanweave.golden.timing.placed_serving import PlacedServer, serve_placed
@@ -255,7 +292,32 @@ def _placed(trace: "RequestTrace", given: dict[str, Any], *, keep_steps: bool) -
     )
     run, placed = serve_placed(trace, server, keep_steps=keep_steps)
     click.echo(f"{placed.planned} passes were placed by {given['scheduler']}", err=True)
-    return run
+    return run, placed
+
+
+def _explain(
+    run: "ServingRun",
+    placed: "PlacedCosts",
+    given: dict[str, Any],
+    document: dict[str, Any],
+    stream: Any,
+) -> "Explanation":
+    """Why an operator of a mean step is where it is."""
+    from fanweave.golden.timing.placed_serving import mean_pass
+    from fanweave.sim.placement.report import explanation_document, print_explanation
+
+    step = mean_pass(run, given["explain_phase"])
+    explanation = placed.explain(given["explained"], step)
+    click.echo(
+        f"{step.phase} of {step.batch} sequences at {step.context} tokens, a mean step", file=stream
+    )
+    print_explanation(explanation, stream=stream)
+    document["explanation"] = {
+        "batch": step.batch,
+        "context": step.context,
+        **explanation_document(explanation),
+    }
+    return explanation
 
 
 def _slo(given: dict[str, Any]) -> "Slo | None":
@@ -267,7 +329,7 @@ def _slo(given: dict[str, Any]) -> "Slo | None":
     return Slo(ttft_s=limits[0], tpot_s=limits[1], end_to_end_s=limits[2], share=given["share"])
 
 
-def _compare(run: Any, document: dict[str, Any], stream: Any) -> None:
+def _compare(run: Any, document: dict[str, Any], stream: Any) -> "list[ComparedMetric]":
     from fanweave.golden.timing.comparison import compare
     from fanweave.sim.serving.report import comparison_document, print_comparison
 
@@ -281,3 +343,4 @@ def _compare(run: Any, document: dict[str, Any], stream: Any) -> None:
             file=stream,
         )
     print_comparison(rows, stream=stream)
+    return rows

@@ -2,17 +2,10 @@
 
 import json
 import re
-import shutil
-import subprocess
-
-import pytest
 
 from fanweave.sim.overview.page import overview_page
 from fanweave.sim.overview.results import load_results
 
-BROWSER = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-)
 #: A frame of each width; says how wide their pages are, and what the keyboard can reach.
 FRAMES = """<!DOCTYPE html><body><script>
 const found = {}, widths = [1280, 390];
@@ -31,31 +24,8 @@ for (const width of widths) {
 }
 </script></body>"""
 
-needs_browser = pytest.mark.skipif(BROWSER is None, reason="no chromium or chrome is installed")
 
-
-def browse(folder, file):
-    return subprocess.run(
-        [
-            BROWSER,
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            f"--user-data-dir={folder / 'profile'}",
-            "--allow-file-access-from-files",
-            "--virtual-time-budget=10000",
-            "--enable-logging=stderr",
-            "--dump-dom",
-            (folder / file).as_uri(),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-
-
-@needs_browser
-def test_the_page_fits_wide_and_narrow_windows(root):
+def test_the_page_fits_wide_and_narrow_windows(root, browse):
     (root / "index.html").write_text(overview_page(load_results(root), root))
     (root / "frames.html").write_text(FRAMES)
     outcome = browse(root, "frames.html")
@@ -67,7 +37,6 @@ def test_the_page_fits_wide_and_narrow_windows(root):
         assert stops > 5
 
 
-@needs_browser
-def test_a_fault_in_a_page_is_seen(tmp_path):
+def test_a_fault_in_a_page_is_seen(tmp_path, browse):
     (tmp_path / "broken.html").write_text("<script>missing();</script>")
     assert "CONSOLE" in browse(tmp_path, "broken.html").stderr

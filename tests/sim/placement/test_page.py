@@ -89,7 +89,7 @@ def test_a_roof_has_a_slope_and_a_top():
 
 
 def test_groups_cover_all_and_bars_are_in_order():
-    assert group_of("QK") == 1
-    assert group_of("what is new") == len(GROUPS) - 1
+    assert group_of("QK") == "attention"
+    assert group_of("what is new") == list(GROUPS)[-1] == "links"
     drawn = bars({"slow": (1.0, 2.0), "<quick>": (0.5, 0.5)}, "slow")
     assert drawn.index("&lt;quick&gt;") < drawn.index("slow")
