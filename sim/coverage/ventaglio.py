@@ -1,6 +1,7 @@
 """Coverage points of the Ventaglio unit: operations of random programs, by what they are."""
 
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -60,7 +61,11 @@ CROSSES = (
 
 
 def hits_of(
-    workload: Workload, config: VentaglioConfig, *, stall_probability: int, cause: ErrorCause
+    workload: Workload,
+    config: VentaglioConfig,
+    *,
+    stall_probability: int,
+    causes: Iterable[ErrorCause],
 ) -> Hits:
     """What a run has met.
 
@@ -72,8 +77,8 @@ def hits_of(
         The unit.
     stall_probability
         Chance in 1/256 that a stream is held back.
-    cause
-        What the error register held in the end.
+    causes
+        What the error register held in the end, in all runs.
     """
     hits: dict[str, Counter[Cell]] = defaultdict(Counter)
     registers = RegisterFile()
@@ -94,8 +99,9 @@ def hits_of(
             hits["operands"][name, mode, length_class(operation.length)] += 1
             for hazard in _hazards(workload, config, operation):
                 hits["hazards"][name, stall_class(stall_probability), hazard] += 1
-    if cause in (ErrorCause.INDEX_RANGE, ErrorCause.LENGTH, ErrorCause.TIMEOUT):
-        hits["errors"]["multiply", cause.name] += 1
+    for cause in causes:
+        if cause in (ErrorCause.INDEX_RANGE, ErrorCause.LENGTH, ErrorCause.TIMEOUT):
+            hits["errors"]["multiply", cause.name] += 1
     return hits
 
 

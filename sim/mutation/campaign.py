@@ -12,6 +12,7 @@ from pathlib import Path
 from fanweave.golden.entries import find_entry
 from fanweave.golden.errors import FaultError
 from fanweave.golden.files import replace_file
+from fanweave.sim.mutation.equivalence import changes_nothing
 from fanweave.sim.mutation.mutants import Mutant, MutationRequest
 from fanweave.sim.runner.converted import MUTATION
 
@@ -48,9 +49,9 @@ class Campaign:
 CAMPAIGNS: dict[str, Campaign] = {
     "core": Campaign(sources=("hw/core",), soak="core", config=None, rounds=2),
     "ebpf": Campaign(sources=("hw/ebpf",), soak="ebpf-maps", config=None, rounds=1),
-    "fp": Campaign(sources=("hw/fp",), soak="ventaglio", config="tiny", rounds=2),
+    "fp": Campaign(sources=("hw/fp",), soak="ventaglio", config="small", rounds=2),
     "switch": Campaign(sources=("hw/cxl",), soak="switch", config="tiny", rounds=1),
-    "ventaglio": Campaign(sources=("hw/ventaglio",), soak="ventaglio", config="tiny", rounds=2),
+    "ventaglio": Campaign(sources=("hw/ventaglio",), soak="ventaglio", config="small", rounds=2),
 }
 
 
@@ -63,10 +64,13 @@ class Trial:
     mutant : Mutant
     caught : bool
         Whether the soak failed, or did not come to an end.
+    equal : bool
+        Whether it is proved to change nothing; looked at only if it was not caught.
     """
 
     mutant: Mutant
     caught: bool
+    equal: bool = False
 
 
 def find_campaign(unit: str) -> Campaign:
@@ -101,6 +105,7 @@ def run_campaign(unit: str, *, count: int, seed: int, folder: Path) -> Iterator[
     campaign = find_campaign(unit)
     folder.mkdir(parents=True, exist_ok=True)
     selected, listing = folder / "selected.hex", folder / "mutants.json"
+    design = listing.with_suffix(".il")
     request = MutationRequest(
         sources=campaign.sources,
         count=count,
@@ -120,7 +125,9 @@ def run_campaign(unit: str, *, count: int, seed: int, folder: Path) -> Iterator[
     for entry in json.loads(listing.read_text()):
         mutant = Mutant(**entry)
         _select(selected, mutant.number)
-        yield Trial(mutant=mutant, caught=not run.once(limit=limit)[0])
+        caught = not run.once(limit=limit)[0]
+        equal = not caught and changes_nothing(design.read_text(), mutant.fault)
+        yield Trial(mutant=mutant, caught=caught, equal=equal)
 
 
 def _select(file: Path, number: int) -> None:

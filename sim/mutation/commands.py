@@ -19,9 +19,10 @@ _GOAL = 0.95
 def mutate(unit: str, mutants: int, seed: int | None, json_file: str | None) -> None:
     """Put faults into the RTL of UNIT and count those that its soak finds.
 
-    Each fault is one bit of one cell that is inverted, held, or mixed with another. Those that
-    nothing found are listed with their place in the source: a test is missing there, or the fault
-    changes nothing that can be seen.
+    Each fault is one bit of one cell that is inverted, held, or mixed with another. One that is
+    proved to change nothing, whatever the state of its module and its inputs are, does not count.
+    Those that nothing found are listed with their place in the source: a test is missing there, or
+    the fault shows only in states that are never reached.
     """
     from fanweave.sim.mutation.campaign import find_campaign, run_campaign
     from fanweave.sim.report.bench_rows import BenchRow, bench_document, print_bench
@@ -38,19 +39,20 @@ def mutate(unit: str, mutants: int, seed: int | None, json_file: str | None) -> 
     for trial in run_campaign(unit, count=mutants, seed=seed, folder=folder):
         trials.append(trial)
         each = trial.mutant
-        word = "caught" if trial.caught else "NOT CAUGHT"
+        word = "caught" if trial.caught else "equal" if trial.equal else "NOT CAUGHT"
         click.echo(f"{each.number:4} {word:10} {each.mode:6} {each.port:10} {each.place}", err=True)
     caught = sum(trial.caught for trial in trials)
+    counted = sum(not trial.equal for trial in trials)
     row = BenchRow(
-        case=f"{unit}, {len(trials)} mutants",
+        case=f"{unit}, {len(trials)} mutants, {len(trials) - counted} proved equal",
         metric="mutants_caught",
-        value=caught / len(trials),
+        value=caught / counted if counted else 1.0,
         unit="1",
         goal=_GOAL,
         origin="rtl",
     )
     document = bench_document("mutation", seed=seed, rows=[row])
-    survivors = [vars(trial.mutant) for trial in trials if not trial.caught]
+    survivors = [vars(t.mutant) for t in trials if not t.caught and not t.equal]
     kept = Path(build_root()) / "bench" / f"mutation.{unit}.json"
     kept.parent.mkdir(parents=True, exist_ok=True)
     for file in (kept, json_file):

@@ -40,6 +40,8 @@ class Mutant:
         Source file and line, from the package's folder on.
     port : str
         Port of the cell, and its bit.
+    fault : str
+        Yosys's command for it.
     """
 
     number: int
@@ -47,6 +49,7 @@ class Mutant:
     module: str
     place: str
     port: str
+    fault: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +65,8 @@ class MutationRequest:
     selected : str
         File with the number of the fault, in hexadecimal; read when a run begins.
     listing : str
-        File to which the faults are written as JSON.
+        File to which the faults are written as JSON; the design without them goes beside it, with
+        the suffix ``.il``.
     """
 
     sources: tuple[str, ...]
@@ -147,6 +151,7 @@ def _described(line: str, number: int, sources: tuple[str, ...]) -> Mutant:
         module=options["module"],
         place=_places(line, sources)[0],
         port=f"{options['port']}[{options.get('portbit', '0')}]",
+        fault=line.partition(" -src ")[0],
     )
 
 

@@ -88,8 +88,10 @@ def _mutated(
     def convert(folder: Path) -> Sequence[Path]:
         from fanweave.hw.generate.convert import to_rtlil
 
-        text, mutants = mutate(to_rtlil(build(), name=name, sources=True), name, request)
-        files = folder / f"{name}.v", folder / "mutants.json"
+        rtlil = to_rtlil(build(), name=name, sources=True)
+        text, mutants = mutate(rtlil, name, request)
+        files = folder / f"{name}.v", folder / "mutants.json", folder / "design.il"
+        files[2].write_text(rtlil)
         files[0].write_text(text)
         files[1].write_text(json.dumps([asdict(mutant) for mutant in mutants]))
         return files
@@ -99,6 +101,8 @@ def _mutated(
         convert,
         label=f"putting mutants into {name}",
     )
-    replace_file(Path(request.listing), (entry.folder / "mutants.json").read_bytes())
+    listing = Path(request.listing)
+    replace_file(listing, (entry.folder / "mutants.json").read_bytes())
+    replace_file(listing.with_suffix(".il"), (entry.folder / "design.il").read_bytes())
     verilog = VerilogSource.from_file(entry.folder / f"{name}.v")
     return Design(name=name, toplevel=name, sources=(verilog, *extra))

@@ -14,7 +14,7 @@ from fanweave.sim.benches.ventaglio.run import MemoryModel, Outcome, Stalls, res
 from fanweave.sim.runner.cocotb_run import Simulator
 from fanweave.sw.ventaglio import Drain
 
-__all__ = ["Expectation", "check_batch", "compare", "expectation"]
+__all__ = ["Expectation", "check_batch", "compare", "compare_drain", "expectation"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -115,7 +115,7 @@ def compare(outcome: Outcome, expected: Expectation, batch: Batch) -> str | None
     """Say what differs first, or None."""
     beat = 0
     for values, origin, bits in zip(expected.results, expected.origins, expected.bits, strict=True):
-        difference, beat = _compare_drain(outcome.log, beat, values, bits)
+        difference, beat = compare_drain(outcome.log, beat, values, bits)
         if difference is not None:
             program, number = origin
             operations = batch.programs[program].operations[: number + 1]
@@ -140,10 +140,29 @@ def compare(outcome: Outcome, expected: Expectation, batch: Batch) -> str | None
     return None
 
 
-def _compare_drain(
+def compare_drain(
     log: ResultLog, beat: int, values: np.ndarray, bits: int
 ) -> tuple[str | None, int]:
-    """Compare one drain with the beats from `beat` on; returns the beat behind it."""
+    """Compare one drain with the beats from `beat` on.
+
+    Parameters
+    ----------
+    log : ResultLog
+        What left the unit.
+    beat : int
+        First beat of the drain.
+    values : ndarray, uint32
+        Its elements.
+    bits : int
+        Width of one.
+
+    Returns
+    -------
+    str or None
+        The first difference.
+    int
+        The beat behind it.
+    """
     per_beat = log.data.shape[1] * 8 // bits
     beats = -(-len(values) // per_beat)
     stop = beat + beats

@@ -6,6 +6,7 @@ from fanweave.golden.errors import InputError
 from fanweave.golden.isa.formats import ElementFormat
 from fanweave.golden.ventaglio.config import PRESETS, VentaglioConfig
 from fanweave.sim.benches.ventaglio.batches import check_batch
+from fanweave.sim.benches.ventaglio.halts import check_halt
 from fanweave.sim.benches.ventaglio.random_programs import random_batch
 from fanweave.sim.benches.ventaglio.run import MemoryModel, Stalls
 from fanweave.sim.coverage.store import record
@@ -32,6 +33,7 @@ CONFIGURATIONS: dict[str, VentaglioConfig] = {
     "one-entry": VentaglioConfig(
         formats=(_F.E4M3, _F.INT8), beat_bits=64, accumulators=16, banks=16, mask_columns=64
     ),
+    "small": VentaglioConfig(beat_bits=64, accumulators=64, mask_columns=64),
     "slow": VentaglioConfig(
         formats=(_F.FP16, _F.INT8),
         beat_bits=64,
@@ -44,6 +46,8 @@ CONFIGURATIONS: dict[str, VentaglioConfig] = {
     ),
 }
 _PROGRAMS = 100
+#: Short runs of what may halt the unit.
+_HALTS = 4
 #: Chance that a round plays each configuration; the big ones are slow to build and to run.
 _ODDS = {"default": 1, "double": 1, "quad": 1, "fp32": 2, "fp16": 2}
 
@@ -78,27 +82,39 @@ def play(seed: int, config: str | None = None) -> str:
     if name not in CONFIGURATIONS:
         raise InputError(f"unknown configuration {name!r}; choose one of {', '.join(names)}")
     memory, stalls = surroundings(generator)
+    folder = build_root() / "soak" / "ventaglio" / name
     batch = random_batch(CONFIGURATIONS[name], seed=seed, programs=_PROGRAMS)
     outcome = check_batch(
         batch,
         CONFIGURATIONS[name],
-        folder=build_root() / "soak" / "ventaglio" / name,
+        folder=folder,
         memory=memory,
         stalls=stalls,
     )
+    causes = [
+        check_halt(
+            CONFIGURATIONS[name],
+            seed=seed * _HALTS + number,
+            folder=folder / "halt",
+            memory=memory,
+            stalls=stalls,
+        )
+        for number in range(_HALTS)
+    ]
     record(
         "ventaglio",
         hits_of(
             batch.workload,
             CONFIGURATIONS[name],
             stall_probability=stalls.probability,
-            cause=outcome.cause,
+            causes=[outcome.cause, *causes],
         ),
     )
     operations = sum(len(program.operations) for program in batch.programs)
+    ends = ", ".join(cause.name for cause in causes)
     return (
         f"{name}, {memory.ports} ports, latency {memory.latency}, stalls {stalls.probability}/256: "
-        f"{operations} operations, {outcome.cycles} cycles"
+        f"{operations} operations, {outcome.cycles} cycles; errors {ends}"
     )
 
 

@@ -21,7 +21,10 @@ def test_operations_of_ventaglio_are_classed():
     config = PRESETS["tiny"]
     batch = random_batch(config, seed=2, programs=40)
     hits = ventaglio.hits_of(
-        batch.workload, config, stall_probability=100, cause=ErrorCause.INDEX_RANGE
+        batch.workload,
+        config,
+        stall_probability=100,
+        causes=[ErrorCause.INDEX_RANGE, ErrorCause.NONE],
     )
     assert all_possible(ventaglio.CROSSES, hits)
     operations = [each for program in batch.programs for each in program.operations]
@@ -37,9 +40,7 @@ def test_operations_of_ventaglio_are_classed():
 def test_hazards_are_those_of_the_columns():
     config = PRESETS["tiny"]
     batch = random_batch(config, seed=2, programs=40)
-    met = ventaglio.hits_of(batch.workload, config, stall_probability=0, cause=ErrorCause.NONE)[
-        "hazards"
-    ]
+    met = ventaglio.hits_of(batch.workload, config, stall_probability=0, causes=[])["hazards"]
     # Repeated columns in a row exist with absolute indices only, which have no order.
     assert {cell[2] for cell in met} >= {"accumulator, other rows", "accumulator, same row"}
     assert ventaglio.stall_class(0) == "no stalls"

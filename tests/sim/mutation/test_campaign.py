@@ -18,9 +18,10 @@ from fanweave.sim.runner.converted import MUTATION, converted_design
 SOAK = """
 import json, os, sys, time
 request = json.loads(os.environ["FANWEAVE_MUTATION"])
-mutant = {{"mode": "inv", "module": "m", "place": "hw/x.py:1", "port": "A[0]"}}
+mutant = {{"mode": "inv", "module": "m", "place": "hw/x.py:1", "port": "A[0]", "fault": "x"}}
 with open(request["listing"], "w") as file:
     json.dump([mutant | {{"number": n}} for n in range(1, request["count"] + 1)], file)
+open(request["listing"].replace(".json", ".il"), "w").close()
 number = int(open(request["selected"]).read(), 16)
 if number == 4:
     time.sleep(60)
@@ -28,7 +29,8 @@ sys.exit({status})
 """
 
 
-def with_soak(monkeypatch, status):
+def with_soak(monkeypatch, status, equal=False):
+    monkeypatch.setattr(campaign, "changes_nothing", lambda rtlil, fault: equal)
     monkeypatch.setattr(campaign, "_COMMAND", SOAK.format(status=status))
     monkeypatch.setattr(campaign, "_SECONDS", 0.5)
 
@@ -61,6 +63,18 @@ def test_the_command_lists_survivors(monkeypatch, tmp_path):
     document = json.loads((tmp_path / "bench" / "mutation.ventaglio.json").read_text())
     assert document["rows"][0]["value"] == 2 / 3
     assert [survivor["number"] for survivor in document["survivors"]] == [2]
+
+
+def test_what_is_proved_to_change_nothing_does_not_count(monkeypatch, tmp_path):
+    with_soak(monkeypatch, "number % 2", equal=True)
+    monkeypatch.setenv("FANWEAVE_BUILD", str(tmp_path))
+    arguments = ["mutate", "ventaglio", "--mutants", "3", "--seed", "5"]
+    outcome = CliRunner().invoke(cli, arguments, catch_exceptions=False)
+    assert "NOT CAUGHT" not in outcome.stderr
+    document = json.loads((tmp_path / "bench" / "mutation.ventaglio.json").read_text())
+    assert document["rows"][0]["value"] == 1.0
+    assert document["rows"][0]["case"] == "ventaglio, 3 mutants, 1 proved equal"
+    assert document["survivors"] == []
 
 
 def test_an_unknown_unit_is_refused():
