@@ -30,6 +30,8 @@ __all__ = [
 
 _SOURCES = Path(__file__).resolve().parent / "source"
 _LIMIT = 50_000_000
+#: Columns of a tile that `spmm-expand-all` expands.
+_TILE = 128
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,7 +177,11 @@ def prepare_kernel(
     dense = w.dense if isinstance(w, SparseWeights) else w
     arrays = [np.zeros((a.shape[0], dense.shape[1]), a.dtype), a]
     if isinstance(w, SparseWeights):
-        arrays += [w.packed, w.indices, np.zeros((a.shape[1], 64), np.uint32)]
+        arrays += [
+            w.packed,
+            w.indices,
+            np.zeros((a.shape[1], min(dense.shape[1], _TILE)), np.uint32),
+        ]
         arrays.append(np.zeros(dense.shape[1], np.uint32))
     else:
         arrays.append(dense)

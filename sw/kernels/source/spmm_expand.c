@@ -3,11 +3,12 @@
 
 static void expand(float *dense, const float *w, const uint32_t *indices, size_t packed,
                    uint32_t n) {
+  vuint16m2_t blocks = BLOCK_OFFSETS(n, __riscv_vsetvlmax_e16m2(), m2);
   for (size_t first = 0; first < packed;) {
     size_t vl = __riscv_vsetvl_e32m4(packed - first);
-    vuint32m4_t columns = unpack_columns(indices, first, n, vl);
-    __riscv_vsuxei32_v_f32m4(dense, __riscv_vsll_vx_u32m4(columns, 2, vl),
-                             __riscv_vle32_v_f32m4(w + first, vl), vl);
+    vuint16m2_t offsets = unpack_m4(indices, first, blocks, vl);
+    __riscv_vsuxei16_v_f32m4(dense + first / n * 4, offsets, __riscv_vle32_v_f32m4(w + first, vl),
+                             vl);
     first += vl;
   }
 }

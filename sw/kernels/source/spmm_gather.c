@@ -1,26 +1,77 @@
-/* Plain RVV: gather accumulators from memory, multiply-accumulate, scatter them back. */
+/* Plain RVV: gather accumulators from memory, multiply-accumulate, scatter them back.
+ *
+ * Four rows of the product gather before they scatter, so loads and stores take turns rarely; and
+ * the next activations are loaded before the scatter, as the scalar core waits for vector stores. */
 #include "spmm_unpack.h"
 
-void kernel(const struct arguments *here) {
+#define GATHER(pointer) __riscv_vluxei16_v_f32m4(pointer, offsets, vl)
+#define SCATTER(pointer, sum) __riscv_vsuxei16_v_f32m4(pointer, offsets, sum, vl)
+#define MACC(sum, factor) __riscv_vfmacc_vf_f32m4(sum, factor, weights, vl)
+
+static void four_rows(const struct arguments *here, float *c, const float *a) {
+  size_t n = here->n_sparse, packed = here->p / 4 * n, k = here->k, p = here->p;
   const float *w = here->w;
   const uint32_t *indices = here->indices;
-  size_t packed = here->p / here->m_sparse * here->n_sparse;
-  clear(here->c, here->m * here->p);
-  for (size_t k = 0; k < here->k; k++) {
+  vuint16m2_t blocks = BLOCK_OFFSETS(n, __riscv_vsetvlmax_e16m2(), m2);
+  float a0 = a[0], a1 = a[k], a2 = a[2 * k], a3 = a[3 * k];
+  for (size_t i = 1; i <= k; i++) {
+    const float *next = a + (i < k ? i : 0);
+    float n0 = 0, n1 = 0, n2 = 0, n3 = 0;
     for (size_t first = 0; first < packed;) {
       size_t vl = __riscv_vsetvl_e32m4(packed - first);
-      vuint32m4_t columns = unpack_columns(indices, first, here->n_sparse, vl);
-      vuint32m4_t offsets = __riscv_vsll_vx_u32m4(columns, 2, vl);
+      vuint16m2_t offsets = unpack_m4(indices, first, blocks, vl);
       vfloat32m4_t weights = __riscv_vle32_v_f32m4(w + first, vl);
-      for (size_t m = 0; m < here->m; m++) {
-        float *row = (float *)here->c + m * here->p;
-        vfloat32m4_t sum = __riscv_vluxei32_v_f32m4(row, offsets, vl);
-        sum = __riscv_vfmacc_vf_f32m4(sum, ((const float *)here->a)[m * here->k + k], weights, vl);
-        __riscv_vsuxei32_v_f32m4(row, offsets, sum, vl);
-      }
+      float *row = c + first / n * 4;
+      vfloat32m4_t s0 = GATHER(row), s1 = GATHER(row + p);
+      vfloat32m4_t s2 = GATHER(row + 2 * p), s3 = GATHER(row + 3 * p);
+      s0 = MACC(s0, a0);
+      s1 = MACC(s1, a1);
+      s2 = MACC(s2, a2);
+      s3 = MACC(s3, a3);
+      n0 = next[0], n1 = next[k], n2 = next[2 * k], n3 = next[3 * k];
+      SCATTER(row, s0);
+      SCATTER(row + p, s1);
+      SCATTER(row + 2 * p, s2);
+      SCATTER(row + 3 * p, s3);
       first += vl;
     }
+    a0 = n0, a1 = n1, a2 = n2, a3 = n3;
     w += packed;
     indices += here->index_words;
   }
+}
+
+/* One row of the product, with register groups twice as long. */
+static void one_row(const struct arguments *here, float *c, const float *a) {
+  size_t n = here->n_sparse, packed = here->p / 4 * n, k = here->k;
+  const float *w = here->w;
+  const uint32_t *indices = here->indices;
+  vuint16m4_t blocks = BLOCK_OFFSETS(n, __riscv_vsetvlmax_e16m4(), m4);
+  float factor = a[0];
+  for (size_t i = 1; i <= k; i++) {
+    float next = 0;
+    for (size_t first = 0; first < packed;) {
+      size_t vl = __riscv_vsetvl_e32m8(packed - first);
+      vuint16m4_t offsets = unpack_m8(indices, first, blocks, vl);
+      vfloat32m8_t weights = __riscv_vle32_v_f32m8(w + first, vl);
+      float *row = c + first / n * 4;
+      vfloat32m8_t sum = __riscv_vluxei16_v_f32m8(row, offsets, vl);
+      sum = __riscv_vfmacc_vf_f32m8(sum, factor, weights, vl);
+      next = a[i < k ? i : 0];
+      __riscv_vsuxei16_v_f32m8(row, offsets, sum, vl);
+      first += vl;
+    }
+    factor = next;
+    w += packed;
+    indices += here->index_words;
+  }
+}
+
+void kernel(const struct arguments *here) {
+  float *c = here->c;
+  const float *a = here->a;
+  size_t m = 0;
+  clear(c, here->m * here->p);
+  for (; m + 4 <= here->m; m += 4) four_rows(here, c + m * here->p, a + m * here->k);
+  for (; m < here->m; m++) one_row(here, c + m * here->p, a + m * here->k);
 }

@@ -1,19 +1,40 @@
-/* Packed N:M indices of 2 bits to columns, for plain RVV: one row at a time, without divisions. */
+/* Packed N:M indices of 2 bits for plain RVV: without divisions or gathers, once for all output
+ * rows. */
 #ifndef FANWEAVE_SPMM_UNPACK_H
 #define FANWEAVE_SPMM_UNPACK_H
 
 #include "kernels.h"
 
-/* Columns of elements first .. first + vl - 1 of a row; n is 1 or 2, blocks have 4 columns. */
-static inline vuint32m4_t unpack_columns(const uint32_t *indices, size_t first, uint32_t n,
-                                         size_t vl) {
-  vuint32m4_t place = __riscv_vadd_vx_u32m4(__riscv_vid_v_u32m4(vl), first, vl);
-  vuint32m4_t offset = __riscv_vsll_vx_u32m4(__riscv_vsrl_vx_u32m4(place, 4, vl), 2, vl);
-  vuint32m4_t words = __riscv_vluxei32_v_u32m4(indices, offset, vl);
-  vuint32m4_t shift = __riscv_vsll_vx_u32m4(__riscv_vand_vx_u32m4(place, 15, vl), 1, vl);
-  vuint32m4_t index = __riscv_vand_vx_u32m4(__riscv_vsrl_vv_u32m4(words, shift, vl), 3, vl);
-  vuint32m4_t block = n == 2 ? __riscv_vsrl_vx_u32m4(place, 1, vl) : place;
-  return __riscv_vadd_vv_u32m4(__riscv_vsll_vx_u32m4(block, 2, vl), index, vl);
+/* Indices of 2 bits to bytes: each byte of them becomes a word of four. */
+#define UNPACK_BYTES(bytes, vl, M, QUARTER)                                                  \
+  ({                                                                                         \
+    size_t words_ = (vl + 3) / 4;                                                            \
+    vuint32##M##_t x_ =                                                                      \
+        __riscv_vzext_vf4_u32##M(__riscv_vle8_v_u8##QUARTER(bytes, words_), words_);         \
+    x_ = __riscv_vor_vv_u32##M(x_, __riscv_vsll_vx_u32##M(x_, 12, words_), words_);          \
+    x_ = __riscv_vand_vx_u32##M(x_, 0x000f000f, words_);                                     \
+    x_ = __riscv_vor_vv_u32##M(x_, __riscv_vsll_vx_u32##M(x_, 6, words_), words_);           \
+    __riscv_vand_vx_u32##M(x_, 0x03030303, words_);                                          \
+  })
+
+/* Bytes from the block of element 0 to the one of each; n is 1 or 2, a block has four columns. */
+#define BLOCK_OFFSETS(n, vl, M)                                                              \
+  __riscv_vsll_vx_u16##M(                                                                    \
+      __riscv_vsrl_vx_u16##M(__riscv_vid_v_u16##M(vl), (n) - 1, vl), 4, vl)
+
+/* Bytes from the first column of that block to the column of each element. */
+static inline vuint16m2_t unpack_m4(const uint32_t *indices, size_t first, vuint16m2_t blocks,
+                                    size_t vl) {
+  vuint32m1_t words = UNPACK_BYTES((const uint8_t *)indices + first / 4, vl, m1, mf4);
+  vuint8m1_t columns = __riscv_vreinterpret_v_u32m1_u8m1(words);
+  return __riscv_vadd_vv_u16m2(__riscv_vwmulu_vx_u16m2(columns, 4, vl), blocks, vl);
+}
+
+static inline vuint16m4_t unpack_m8(const uint32_t *indices, size_t first, vuint16m4_t blocks,
+                                    size_t vl) {
+  vuint32m2_t words = UNPACK_BYTES((const uint8_t *)indices + first / 4, vl, m2, mf2);
+  vuint8m2_t columns = __riscv_vreinterpret_v_u32m2_u8m2(words);
+  return __riscv_vadd_vv_u16m4(__riscv_vwmulu_vx_u16m4(columns, 4, vl), blocks, vl);
 }
 
 static inline void clear(float *c, size_t count) {
