@@ -13,6 +13,7 @@ from fanweave.golden.isa.formats import ElementFormat
 from fanweave.sim.benches.cluster.area import area_rows
 from fanweave.sim.benches.cluster.layers import layer_rows, trace_rows
 from fanweave.sim.benches.cluster.measured import CONFIG, L1_BYTES, LANES, measure, row, shares
+from fanweave.sim.benches.cluster.model import model_rows
 from fanweave.sim.report.bench_rows import BenchRow
 from fanweave.sw.kernels.kernels import (
     KERNELS,
@@ -134,6 +135,7 @@ PARTS: dict[str, Callable[[bool, int], Iterator[BenchRow]]] = {
     "vector": _vector_rows,
     "layers": layer_rows,
     "trace": trace_rows,
+    "model": model_rows,
     "speed": _speed_rows,
     "area": area_rows,
 }

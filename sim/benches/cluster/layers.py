@@ -8,7 +8,15 @@ import numpy as np
 
 from fanweave.golden.errors import InputError
 from fanweave.golden.isa.formats import ElementFormat
-from fanweave.sim.benches.cluster.measured import CONFIG, DMA_BYTES, LANES, measure, row, shares
+from fanweave.sim.benches.cluster.measured import (
+    CONFIG,
+    DMA_BYTES,
+    LANES,
+    Measured,
+    measure,
+    row,
+    shares,
+)
 from fanweave.sim.report.bench_rows import BenchRow
 from fanweave.sw.kernels.kernels import product
 from fanweave.sw.kernels.layers import LAYERS, Tiling, build_layer, choose_width, prepare_layer
@@ -16,13 +24,14 @@ from fanweave.sw.kernels.prepared import PreparedRun
 from fanweave.sw.traces.library import open_trace
 from fanweave.sw.traces.trace import Operand
 
-__all__ = ["PROJECTIONS", "LayerCycles", "layer_rows", "run_layer", "trace_rows"]
+__all__ = ["DENSE_TILING", "PROJECTIONS", "LayerCycles", "layer_rows", "run_layer", "trace_rows"]
 
 _SPARSITIES = (0.4, 0.5, 0.6)
 #: Columns of a tile and rows of a chunk by sparsity: rows of weights fit a register group with
 #: room to spare, and two chunks the L1.
 _TILES = {0.4: (160, 112), 0.5: (192, 112), 0.6: (256, 104)}
-_DENSE = Tiling(width=64, depth=96)
+#: Of dense products.
+DENSE_TILING = Tiling(width=64, depth=96)
 #: Tiles that are measured of each product.
 _MEASURED = 2
 #: Projections of LLaMA-3-8B: inputs and outputs.
@@ -52,6 +61,8 @@ class LayerCycles:
         Of two nonzero factors.
     sparse_bytes, dense_bytes : int
         That the DMA fetches.
+    seconds : float
+        That the simulations of both took.
     """
 
     sparse: int
@@ -59,6 +70,7 @@ class LayerCycles:
     products: int
     sparse_bytes: int
     dense_bytes: int
+    seconds: float
 
 
 def run_layer(a: np.ndarray, w: np.ndarray, tiling: Tiling | None = None) -> LayerCycles:
@@ -78,21 +90,23 @@ def run_layer(a: np.ndarray, w: np.ndarray, tiling: Tiling | None = None) -> Lay
     """
     wanted = product(a.view(np.uint32), w.view(np.uint32), ElementFormat.FP32)
     sparse = _prepared(a, w) if tiling is None else _prepare("layer-sparse", a, w, tiling)
-    dense = _prepare("layer-dense", a, w, _DENSE)
+    dense = _prepare("layer-dense", a, w, DENSE_TILING)
     used = np.count_nonzero(a, 0).astype(np.int64)
+    runs = [_measured(prepared, wanted) for prepared in (sparse, dense)]
     return LayerCycles(
-        sparse=_measured(sparse, wanted),
-        dense=_measured(dense, wanted),
+        sparse=runs[0].cycles,
+        dense=runs[1].cycles,
         products=int(used @ np.count_nonzero(w, 1)),
         sparse_bytes=sparse.bytes_fetched,
         dense_bytes=dense.bytes_fetched,
+        seconds=sum(each.run.seconds for each in runs),
     )
 
 
-def _measured(prepared: PreparedRun, wanted: np.ndarray) -> int:
-    """Cycles; columns that only fill up the last tile are zeros."""
+def _measured(prepared: PreparedRun, wanted: np.ndarray) -> Measured:
+    """A run; columns that only fill up the last tile are zeros."""
     filled = np.pad(wanted, ((0, 0), (0, prepared.shape[1] - wanted.shape[1])))
-    return measure(prepared, filled, CONFIG).cycles
+    return measure(prepared, filled, CONFIG)
 
 
 def _prepare(name: str, a: np.ndarray, w: np.ndarray, tiling: Tiling) -> PreparedRun:

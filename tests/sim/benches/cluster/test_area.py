@@ -104,7 +104,7 @@ def test_features_grow():
 
 
 def test_parts_of_the_benchmark():
-    parts = ["dense", "sparse", "vector", "layers", "trace", "speed", "area"]
+    parts = ["dense", "sparse", "vector", "layers", "trace", "model", "speed", "area"]
     assert list(bench.PARTS) == parts
     with pytest.raises(InputError, match="benchmark cluster has no part 'none'; choose one of"):
         bench.rows(quick=True, seed=1, part="none")
