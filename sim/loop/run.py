@@ -14,8 +14,9 @@ from fanweave.golden.loop.description import Loop
 from fanweave.golden.loop.links import with_links
 from fanweave.golden.loop.rounds import Converged, Round, converge
 from fanweave.golden.loop.start import begin_with
-from fanweave.sim.loop.kernels import KernelFigure, check_elements, densities, measure_kernels
+from fanweave.sim.loop.kernels import KernelFigure, measure_kernels
 from fanweave.sim.loop.placing import Placement, offers, place
+from fanweave.sim.loop.products import check_elements, densities
 from fanweave.sim.loop.switching import SwitchFigures, measure_switch
 from fanweave.sim.loop.table import MeasuredTable
 from fanweave.sw.traces.library import open_trace

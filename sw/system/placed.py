@@ -10,7 +10,7 @@ from fanweave.golden.cxl.timed.config import (
     MemoryPort,
     SystemConfig,
 )
-from fanweave.golden.fabric.graph import HOSTS, Direction, Graph, ObjectKind, Phase, PlaceKind
+from fanweave.golden.fabric.graph import HOSTS, Direction, Graph, Link, ObjectKind, Phase, PlaceKind
 from fanweave.golden.fabric.scenario import Policies
 from fanweave.golden.fabric.tasks import TaskPlan
 from fanweave.golden.isa.cxl_messages import LINE_BYTES
@@ -86,13 +86,33 @@ def prepare_placed(graph: Graph, built: Mapping[str, Built], sample: Sample, nam
     lines = sampled_lines(graph, sample)
     if name == IDLE:
         lines = {movement: int(at == 0) for at, movement in enumerate(lines)}
-    around = SystemConfig(
+    policies = Policies(goals=tuple(graph.goals))
+    return Prepared(
+        name=name,
+        graph=graph,
+        plan=_tasks(graph, list(hosts), lines),
+        around=_around(graph, sample, list(hosts.values()), memories),
+        writes=tuple(
+            island_writes(graph, island, built.get(island), policies) for island in islands
+        ),
+        built={island: built[island] for island in islands if island in built},
+        islands=islands,
+        memories=memories,
+    )
+
+
+def _around(
+    graph: Graph, sample: Sample, hosts: list[Link], memories: Mapping[str, tuple[str, int]]
+) -> SystemConfig:
+    """Hosts, memories and links between islands, by the numbers of islands."""
+    islands = [place.name for place in graph.of_kind(PlaceKind.ISLAND)]
+    return SystemConfig(
         islands=len(islands),
         hosts=tuple(
             HostPort(
                 island=islands.index(link.island), port=link.port, outstanding=sample.outstanding
             )
-            for link in hosts.values()
+            for link in hosts
         ),
         memories=tuple(
             MemoryPort(island=islands.index(island), port=port, timing=sample.memory)
@@ -107,21 +127,8 @@ def prepare_placed(graph: Graph, built: Mapping[str, Built], sample: Sample, nam
                 latency=sample.link,
             )
             for link in graph.links
-            if kinds[link.place] is PlaceKind.ISLAND
+            if link.place in islands
         ),
-    )
-    policies = Policies(goals=tuple(graph.goals))
-    return Prepared(
-        name=name,
-        graph=graph,
-        plan=_tasks(graph, list(hosts), lines),
-        around=around,
-        writes=tuple(
-            island_writes(graph, island, built.get(island), policies) for island in islands
-        ),
-        built={island: built[island] for island in islands if island in built},
-        islands=islands,
-        memories=memories,
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from fanweave.golden.cxl.config import PRESETS, SwitchConfig
 from fanweave.golden.cxl.timed.config import HostPort, IslandLink, MemoryPort, SystemConfig
 from fanweave.golden.fabric.graph import Graph
-from fanweave.golden.fabric.prefill import MEMORIES, prefill_graph
+from fanweave.golden.fabric.prefill import MEMORIES, Prefill, prefill_graph
 from fanweave.golden.fabric.routes import Network
 from fanweave.golden.fabric.scenario import Policies, Scenario, Setting
 from fanweave.golden.fabric.tasks import HOSTS, TaskPlan, prefill_tasks
@@ -73,8 +73,7 @@ def prepare(scenario: Scenario, setting: Setting | None) -> Prepared:
     InputError
         If the graph cannot be, or does not fit into the switches.
     """
-    homes = {**scenario.prefill.homes, **(setting.homes if setting else {})}
-    prefill = replace(scenario.prefill, homes=homes)
+    prefill = _placed(scenario, setting)
     goals = () if setting else scenario.policies.goals
     graph = prefill_graph(prefill, name=scenario.name, goals=goals)
     built: Mapping[str, Built] = {} if setting else compile_graph(graph).built
@@ -89,6 +88,16 @@ def prepare(scenario: Scenario, setting: Setting | None) -> Prepared:
         ),
         built={island: built[island] for island in ISLANDS if island in built},
     )
+
+
+def _placed(scenario: Scenario, setting: Setting | None) -> Prefill:
+    """The prefill with its data where the setting, or the policies, want them."""
+    prefill, chosen = scenario.prefill, setting or scenario.policies
+    homes = {**prefill.homes, **chosen.homes}
+    if setting is None:
+        return replace(prefill, homes=homes, copies=scenario.policies.copies)
+    share_b = prefill.share_b if setting.share_b is None else setting.share_b
+    return replace(prefill, homes=homes, share_b=share_b)
 
 
 def island_writes(
