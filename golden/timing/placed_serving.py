@@ -19,7 +19,7 @@ from fanweave.golden.timing.placed_costs import PlacedCosts
 from fanweave.golden.timing.requests import RequestTrace
 from fanweave.golden.timing.step import StepCosts
 
-__all__ = ["PLAN_GRAIN", "PlacedServer", "mean_pass", "serve_placed"]
+__all__ = ["PLAN_GRAIN", "PlacedServer", "mean_pass", "placed_cluster", "serve_placed"]
 
 #: Tokens to which contexts are rounded before a plan is looked up.
 PLAN_GRAIN = 64
@@ -54,10 +54,8 @@ class PlacedServer:
     grain: int = PLAN_GRAIN
 
 
-def serve_placed(
-    trace: RequestTrace, server: PlacedServer, *, keep_steps: bool = False
-) -> tuple[ServingRun, PlacedCosts]:
-    """Serve a trace and check the run.
+def placed_cluster(trace: RequestTrace, server: PlacedServer) -> tuple[Cluster, PlacedCosts]:
+    """A server for the requests of a trace, at any rate; it keeps its plans from run to run.
 
     Memory for keys and values is set aside for the longest request in every place.
 
@@ -65,8 +63,6 @@ def serve_placed(
     ------
     InputError
         If something does not fit, or there is no such scheduler.
-    FaultError
-        If an invariant does not hold.
     """
     longest = max(request.input_tokens + request.output_tokens for request in trace.requests)
     request = Request(
@@ -94,9 +90,23 @@ def serve_placed(
         prefix_caching=server.prefix_caching,
         asynchronous=False,
     )
-    cluster = Cluster(
-        [ReplicaSpec(costs=costs, config=config, power=Power.of_platform(server.platform))]
-    )
+    power = Power.of_platform(server.platform)
+    return Cluster([ReplicaSpec(costs=costs, config=config, power=power)]), placed
+
+
+def serve_placed(
+    trace: RequestTrace, server: PlacedServer, *, keep_steps: bool = False
+) -> tuple[ServingRun, PlacedCosts]:
+    """Serve a trace and check the run.
+
+    Raises
+    ------
+    InputError
+        If something does not fit, or there is no such scheduler.
+    FaultError
+        If an invariant does not hold.
+    """
+    cluster, placed = placed_cluster(trace, server)
     run = cluster.serve(trace, keep_steps=keep_steps)
     check_run(run)
     return run, placed

@@ -1,27 +1,20 @@
 """``fanweave serve``: times a trace of requests end to end."""
 
 import sys
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from fanweave.golden.errors import FaultError
 from fanweave.sim.report.files import STANDARD, check_output
 
 if TYPE_CHECKING:
-    from fanweave.golden.dops.calibration.profile import DeviceProfile
     from fanweave.golden.dops.explain import Explanation
-    from fanweave.golden.timing.cluster import ServingRun
     from fanweave.golden.timing.comparison import ComparedMetric
-    from fanweave.golden.timing.placed_costs import PlacedCosts
-    from fanweave.golden.timing.requests import RequestTrace
-    from fanweave.golden.timing.serving import ServerOptions
     from fanweave.golden.timing.slo import Slo
+    from fanweave.sim.serving.servers import Served
 
 __all__ = ["serve"]
 
-_US = 1_000_000
 _EXAMPLE = """Examples:
 
 \b
@@ -139,175 +132,94 @@ def serve(
     Continuous batching with chunked prefill over paged memory, on measured operators. Steps
     outside the measured sizes are warned of and widen the interval of every time.
     """
-    from fanweave.golden.dops.calibration.profile import load_profile
-    from fanweave.golden.timing.measured_server import MEASURED_SERVER
     from fanweave.golden.timing.metrics import measure
-    from fanweave.golden.timing.request_files import read_requests
-    from fanweave.golden.timing.serving import serve as run_server
-    from fanweave.golden.timing.slo import attainment, highest_rate
-    from fanweave.sim.report.files import write_json, write_text
+    from fanweave.golden.timing.slo import attainment
     from fanweave.sim.serving.difference import differences, print_differences, read_document
-    from fanweave.sim.serving.report import print_metrics, requests_csv, serving_document
-    from fanweave.sim.serving.timeline import serving_timeline
+    from fanweave.sim.serving.report import print_metrics, serving_document
+    from fanweave.sim.serving.servers import serve_requests
 
     files = (json_file, csv_file, html_file, given["timeline"])
     for file in files:
         check_output(file)
     other = None if given["against"] is None else read_document(given["against"])
-    if given["platform"] is not None and (given["compare"] or given["find_rate"]):
-        raise click.UsageError("--compare and --find-rate are for measured devices, not --platform")
-    if given["explained"] is not None and given["platform"] is None:
-        raise click.UsageError("--explain needs --platform: a measured device runs all operators")
-    profile = load_profile(given["profile_name"])
-    trace = read_requests(requests)
-    if given["compare"] and given["cache_hits"]:
-        trace = _with_cache_hits(trace, profile)
-    trace = _trace(trace, given)
-    options = MEASURED_SERVER if given["compare"] else _options(given)
+    _check(given)
     slo = _slo(given)
     keep = given["timeline"] is not None or html_file is not None
-    if given["platform"] is not None:
-        run, placed = _placed(trace, given, keep_steps=keep)
-    else:
-        run = run_server(trace, profile, options, keep_steps=keep)
-    metrics = measure(run)
+    served = serve_requests(requests, given, keep_steps=keep)
+    run, metrics = served.run, measure(served.run)
     attained = None if slo is None else attainment(run, slo)
     document = serving_document(run, metrics, attained=attained)
     stream = sys.stderr if STANDARD in files else sys.stdout
     print_metrics(run, metrics, attained=attained, stream=stream)
     if metrics.extrapolated_share:
-        measured = f"measured on {profile.name} with {profile.card.name}"
-        if given["platform"] is not None:
-            measured = f"measured: costs of {given['platform']} come from its cards"
         click.echo(
             f"warning: {metrics.extrapolated_share:.1%} of the steps lie outside what was "
-            f"{measured}; times are +-{metrics.spread:.0%}",
+            f"measured{served.measured}; times are +-{metrics.spread:.0%}",
             err=True,
         )
-    if given["find_rate"]:
-        if slo is None:
-            raise click.UsageError("--find-rate needs a limit: --ttft, --tpot or --end-to-end")
-        rate = highest_rate(trace, slo, lambda each: run_server(each, profile, options))
-        document["highest_rate"] = rate
-        click.echo(f"highest rate within the limits: {rate:.4g} requests/s", file=stream)
+    if slo is not None and given["find_rate"]:
+        _find_rate(served, slo, document, stream)
     compared = _compare(run, document, stream) if given["compare"] else []
-    explanation = None
-    if given["explained"] is not None:
-        explanation = _explain(run, placed, given, document, stream)
+    explanation = _explain(served, given, document, stream)
     if other is not None:
         print_differences(differences(other, document), stream=stream)
-    if json_file is not None:
-        write_json(json_file, document)
-    if csv_file is not None:
-        write_text(csv_file, requests_csv(run))
-    if given["timeline"] is not None:
-        write_json(given["timeline"], serving_timeline(run))
+    page = None
     if html_file is not None:
         from fanweave.sim.serving.page import serve_page
 
         page = serve_page(
             run, metrics, attained=attained, compared=compared, explanation=explanation
         )
+    _write(files, document, run, page)
+
+
+def _check(given: dict[str, Any]) -> None:
+    """Refuse options that do not go together, before anything runs."""
+    if given["platform"] is not None and given["compare"]:
+        raise click.UsageError("--compare is for measured devices, not --platform")
+    if given["explained"] is not None and given["platform"] is None:
+        raise click.UsageError("--explain needs --platform: a measured device runs all operators")
+    if given["find_rate"] and _slo(given) is None:
+        raise click.UsageError("--find-rate needs a limit: --ttft, --tpot or --end-to-end")
+
+
+def _find_rate(served: "Served", slo: "Slo", document: dict[str, Any], stream: TextIO) -> None:
+    from fanweave.golden.timing.slo import highest_rate
+
+    rate = highest_rate(served.run.trace, slo, served.again)
+    document["highest_rate"] = rate
+    click.echo(f"highest rate within the limits: {rate:.4g} requests/s", file=stream)
+
+
+def _write(
+    files: tuple[str | None, ...], document: dict[str, Any], run: Any, page: str | None
+) -> None:
+    from fanweave.sim.report.files import write_json, write_text
+    from fanweave.sim.serving.report import requests_csv
+    from fanweave.sim.serving.timeline import serving_timeline
+
+    json_file, csv_file, html_file, timeline = files
+    if json_file is not None:
+        write_json(json_file, document)
+    if csv_file is not None:
+        write_text(csv_file, requests_csv(run))
+    if timeline is not None:
+        write_json(timeline, serving_timeline(run))
+    if html_file is not None and page is not None:
         write_text(html_file, page)
 
 
-def _trace(trace: "RequestTrace", given: dict[str, Any]) -> "RequestTrace":
-    if given["first"] is not None:
-        trace = trace.first(given["first"])
-    if given["rate"] is not None:
-        trace = trace.at_rate(given["rate"])
-    return trace
-
-
-def _with_cache_hits(trace: "RequestTrace", profile: "DeviceProfile") -> "RequestTrace":
-    """Infer cache hits from the whole trace, because every request is a part of its steps."""
-    from fanweave.golden.timing.measured_server import with_cache_hits
-
-    try:
-        return with_cache_hits(trace, profile)
-    except FaultError as error:
-        click.echo(f"warning: what the server found in its cache is not known: {error}", err=True)
-        return trace
-
-
-def _options(given: dict[str, Any]) -> "ServerOptions":
-    from fanweave.golden.timing.config import IntakeModel
-    from fanweave.golden.timing.deployment import Deployment
-    from fanweave.golden.timing.launch import LaunchModel
-    from fanweave.golden.timing.serving import ServerOptions
-
-    launch = LaunchModel(
-        graph_ps=round(given["graph_us"] * _US),
-        eager_ps=round(given["eager_us"] * _US),
-        kernel_ps=round(given["kernel_us"] * _US),
-    )
-    if not given["graphs"]:
-        launch = replace(launch, graph_sizes=())
-    deployment = Deployment(
-        tensor=given["tensor"],
-        pipeline=given["pipeline"],
-        kv_bits=given["kv_bits"],
-        link_bytes_per_s=given["link_gbps"] * 1e9,
-        sustained=given["sustained"],
-        launch=launch,
-    )
-    intake = round(given["intake_us"] * _US)
-    names = (
-        "replicas",
-        "prefill_replicas",
-        "decode_replicas",
-        "max_sequences",
-        "token_budget",
-        "block_tokens",
-        "kv_blocks",
-        "prefix_caching",
-        "asynchronous",
-    )
-    return ServerOptions(
-        deployment=deployment,
-        intake=IntakeModel(ps=intake, slow_ps=intake),
-        **{name: given[name] for name in names},
-    )
-
-
-def _placed(
-    trace: "RequestTrace", given: dict[str, Any], *, keep_steps: bool
-) -> "tuple[ServingRun, PlacedCosts]":
-    from fanweave.golden.dops.models import load_model
-    from fanweave.golden.dops.platforms import load_platform
-    from fanweave.golden.timing.placed_serving import PlacedServer, serve_placed
-
-    for name, alone in (("tensor", 1), ("pipeline", 1), ("replicas", 1), ("prefill_replicas", 0)):
-        if given[name] != alone:
-            raise click.UsageError(f"--{name.replace('_', '-')} does not go with --platform")
-    server = PlacedServer(
-        model=load_model(given["model"]),
-        platform=load_platform(given["platform"]),
-        scheduler=given["scheduler"],
-        elements=given["elements"],
-        **{
-            name: given[name]
-            for name in ("max_sequences", "token_budget", "block_tokens", "prefix_caching")
-        },
-    )
-    run, placed = serve_placed(trace, server, keep_steps=keep_steps)
-    click.echo(f"{placed.planned} passes were placed by {given['scheduler']}", err=True)
-    return run, placed
-
-
 def _explain(
-    run: "ServingRun",
-    placed: "PlacedCosts",
-    given: dict[str, Any],
-    document: dict[str, Any],
-    stream: Any,
-) -> "Explanation":
-    """Why an operator of a mean step is where it is."""
+    served: "Served", given: dict[str, Any], document: dict[str, Any], stream: TextIO
+) -> "Explanation | None":
+    """Why an operator of a mean step is where it is, if that was asked."""
+    if given["explained"] is None or served.placed is None:
+        return None
     from fanweave.golden.timing.placed_serving import mean_pass
     from fanweave.sim.placement.report import explanation_document, print_explanation
 
-    step = mean_pass(run, given["explain_phase"])
-    explanation = placed.explain(given["explained"], step)
+    step = mean_pass(served.run, given["explain_phase"])
+    explanation = served.placed.explain(given["explained"], step)
     click.echo(
         f"{step.phase} of {step.batch} sequences at {step.context} tokens, a mean step", file=stream
     )

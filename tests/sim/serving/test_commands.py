@@ -175,3 +175,27 @@ def test_serve_on_a_platform_whose_steps_are_placed(tmp_path):
         refused = CliRunner().invoke(cli, [str(each) for each in (*common, *more)])
         assert refused.exit_code != 0
         assert words in refused.output + str(refused.exception)
+
+
+def test_the_highest_rate_of_a_platform(tmp_path):
+    trace, metrics = tmp_path / "trace.csv", tmp_path / "m.json"
+    rows = "".join(f"{i},{200 + 50 * (i % 3)},{20 + i % 5}\n" for i in range(12))
+    trace.write_text("arrival_s,input_tokens,output_tokens\n" + rows)
+    server = ("--platform", "a100-pim", "--model", "qwen-1.8b", "--max-sequences", 4)
+    limits = ("--ttft", 0.05, "--share", 0.9)
+    result = run("serve", "--requests", trace, *server, *limits, "--find-rate", "--json", metrics)
+    rate = json.loads(metrics.read_text())["highest_rate"]
+    assert f"highest rate within the limits: {rate:.4g}" in result.output
+    for factor, keeps in ((0.98, True), (1.02, False)):
+        run(
+            "serve",
+            "--requests",
+            trace,
+            *server,
+            *limits,
+            "--rate",
+            rate * factor,
+            "--json",
+            metrics,
+        )
+        assert (json.loads(metrics.read_text())["attained"] >= 0.9) is keeps
