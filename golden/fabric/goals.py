@@ -83,6 +83,11 @@ SETTINGS: Mapping[GoalKind, Mapping[str, Setting]] = {
         "confidence": Setting(default=2, least=1, most=255, meaning="equal strides in a row"),
         "distance": Setting(default=4, least=1, most=255, meaning="strides ahead"),
     },
+    _K.SPREAD_READS: {
+        "open": Setting(default=56, least=0, most=4096, meaning="reads that stay, at most"),
+        "least": Setting(default=16, least=0, most=4096, meaning="reads that stay under a load"),
+        "step": Setting(default=4, least=1, most=4096, meaning="of what stays, by an answer"),
+    },
 }
 
 

@@ -90,6 +90,7 @@ class GoalKind(enum.StrEnum):
     BOUND_TAIL_LATENCY = "bound_tail_latency"
     ISOLATE_TENANTS = "isolate_tenants"
     PREFETCH_STREAMS = "prefetch_streams"
+    SPREAD_READS = "spread_reads"
 
 
 @dataclass(frozen=True, kw_only=True)

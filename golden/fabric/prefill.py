@@ -85,6 +85,8 @@ class Prefill:
         Floating-point operations a cycle of each GPU.
     homes : mapping of str to str
         Object -> memory.
+    copies : mapping of str to str
+        Weights -> a second memory that has them.
     """
 
     card: ModelCard
@@ -97,6 +99,7 @@ class Prefill:
     share_b: float
     flops: Mapping[str, int]
     homes: Mapping[str, str] = field(default_factory=dict)
+    copies: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name, number, most in (
@@ -109,6 +112,17 @@ class Prefill:
             if self.homes.get(name) not in MEMORIES:
                 raise InputError(
                     f"object {name!r} needs a home; choose one of {', '.join(MEMORIES)}"
+                )
+        for name, memory in self.copies.items():
+            if name not in self.objects or _kind(name) is not ObjectKind.WEIGHTS:
+                raise InputError(
+                    f"copies: {name!r} is not one of the weights; only what nobody writes can have "
+                    "a copy"
+                )
+            if memory not in MEMORIES or memory == self.homes[name]:
+                raise InputError(
+                    f"copies: {memory!r} of {name!r} must be one of {', '.join(MEMORIES)}, and not "
+                    "its home"
                 )
 
     @property
@@ -205,6 +219,7 @@ def _objects(prefill: Prefill) -> list[MovedObject]:
                 first=at,
                 size=size,
                 tenant=name.removeprefix("kv_") if name.startswith("kv_") else "",
+                copies=(prefill.copies[name],) if name in prefill.copies else (),
             )
         )
         at += size

@@ -29,11 +29,14 @@ class Setting:
         Host -> requests that it may have open.
     homes : mapping of str to str
         Object -> memory.
+    share_b : float or None
+        Share of the feed-forward weights that are `ffn_weights_b`, if it is another one.
     """
 
     name: str
     outstanding: Mapping[str, int] = field(default_factory=dict)
     homes: Mapping[str, str] = field(default_factory=dict)
+    share_b: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +52,8 @@ class Policies:
         Tokens a cycle that a host earns, in 256ths, and most that it keeps.
     answers_skip : int
         Answers that are passed over after each event of one.
+    homes, copies : mapping of str to str
+        Object -> memory, where it is another one than without policies; and where a copy lies.
     """
 
     goals: tuple[Goal, ...]
@@ -56,6 +61,8 @@ class Policies:
     token_rate: int = 4096
     token_limit: int = 256
     answers_skip: int = 0
+    homes: Mapping[str, str] = field(default_factory=dict)
+    copies: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,7 +141,7 @@ def _scenario(where: str, table: Mapping[str, Any]) -> Scenario:
         memories=memories,
         link=whole(where, "link", table.get("link", 20), least=1),
         settings=(Setting(name="off"), *statics),
-        policies=_policies(where, table["policies"]),
+        policies=_policies(where, table["policies"], prefill),
     )
 
 
@@ -155,7 +162,7 @@ def _prefill(where: str, row: Mapping[str, Any], homes: Mapping[str, str]) -> Pr
         tenants=tuple(text(where, "tenants", name) for name in row["tenants"]),
         reuse=whole(where, "reuse", row.get("reuse", 1), least=1),
         scale=whole(where, "scale", row.get("scale", 1), least=1),
-        share_b=number(where, "share_b", row.get("share_b", 0.25)),
+        share_b=_share(where, row.get("share_b", 0.25)),
         flops=flops,
         homes=dict(homes),
     )
@@ -176,21 +183,43 @@ def _outstanding(where: str, row: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _setting(where: str, row: Mapping[str, Any], prefill: Prefill) -> Setting:
-    check_keys(f"{where}: static", row, required=("name",), optional=("outstanding", "homes"))
+    check_keys(
+        f"{where}: static", row, required=("name",), optional=("outstanding", "homes", "share_b")
+    )
     name = text(f"{where}: static", "name", row["name"])
-    homes = dict(row.get("homes", {}))
-    for item, memory in homes.items():
-        text(f"{where}: static {name}", "homes", item, one_of=prefill.objects)
-        text(f"{where}: static {name}", item, memory, one_of=tuple(MEMORIES))
-    outstanding = _outstanding(f"{where}: static {name}", row.get("outstanding", {}))
-    return Setting(name=name, outstanding=outstanding, homes=homes)
+    where = f"{where}: static {name}"
+    share_b = row.get("share_b")
+    return Setting(
+        name=name,
+        outstanding=_outstanding(where, row.get("outstanding", {})),
+        homes=_places(where, "homes", row, prefill),
+        share_b=None if share_b is None else _share(where, share_b),
+    )
 
 
-def _policies(where: str, row: Mapping[str, Any]) -> Policies:
+def _share(where: str, value: Any) -> float:
+    share = number(where, "share_b", value)
+    if not 0 <= share <= 1:
+        raise InputError(f"{where}: share_b = {share} must be from 0 to 1")
+    return share
+
+
+def _places(where: str, key: str, row: Mapping[str, Any], prefill: Prefill) -> dict[str, str]:
+    """Objects, and a memory of each."""
+    found = dict(row.get(key, {}))
+    for item, memory in found.items():
+        text(where, key, item, one_of=prefill.objects)
+        text(where, item, memory, one_of=tuple(MEMORIES))
+    return found
+
+
+def _policies(where: str, row: Mapping[str, Any], prefill: Prefill) -> Policies:
     where = f"{where}: policies"
     numbers = ("page_bytes", "token_rate", "token_limit", "answers_skip")
-    check_keys(where, row, required=("goals",), optional=numbers)
+    check_keys(where, row, required=("goals",), optional=(*numbers, "homes", "copies"))
     made = Policies(
+        homes=_places(where, "homes", row, prefill),
+        copies=_places(where, "copies", row, prefill),
         goals=tuple(_goal(where, goal) for goal in row["goals"]),
         **{name: whole(where, name, row[name]) for name in numbers if name in row},
     )

@@ -139,6 +139,7 @@ class VerdictAction(enum.IntEnum):
     DENY = 3  # not at all: a request is answered with an error
     MIRROR = 4  # on its way, and a copy to another port
     PROMOTE = 5  # on its way, and the host is asked to move the page to another port's memory
+    SPILL = 6  # a read goes to another port while so many are open at its own
 
 
 #: By the prefix of their names in C.
@@ -318,15 +319,15 @@ VERDICT_FIELDS = (
         name="island",
         lsb=8,
         bits=8,
-        actions=frozenset({_A.REDIRECT, _A.MIRROR, _A.PROMOTE}),
-        meaning="Port of REDIRECT, MIRROR and PROMOTE.",
+        actions=frozenset({_A.REDIRECT, _A.MIRROR, _A.PROMOTE, _A.SPILL}),
+        meaning="Port of REDIRECT, MIRROR, PROMOTE and SPILL.",
     ),
     VerdictField(
         name="tokens",
         lsb=16,
         bits=32,
-        actions=frozenset({_A.DELAY}),
-        meaning="Tokens that DELAY takes from the port of entry.",
+        actions=frozenset({_A.DELAY, _A.SPILL}),
+        meaning="Tokens that DELAY takes from the port of entry; open reads that make SPILL go.",
     ),
 )
 

@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from fanweave.golden.cxl.island_config import IslandConfig
 from fanweave.golden.isa.cxl_island import FIRST_ADDRESS
+from fanweave.golden.isa.cxl_switch import MoveStep
 from fanweave.hw.cxl.engine_adapter import EngineAdapter
 from fanweave.hw.cxl.payloads import Decided, Moving, PolicyEvent, PolicyVerdict
 from fanweave.hw.cxl.switch import Switch
@@ -17,7 +18,7 @@ from fanweave.hw.stream.axi_lite import axi_lite_members
 __all__ = ["Island", "observed_layout"]
 
 #: Members of the switch that the island keeps to itself.
-_INSIDE = ("events", "verdicts", "decisions", "moving", "dead")
+_INSIDE = ("events", "verdicts", "levels", "decisions", "moving", "dead")
 
 
 def observed_layout(config: IslandConfig) -> data.StructLayout:
@@ -81,7 +82,7 @@ class Island(wiring.Component):
         m.submodules.adapter = adapter = EngineAdapter(
             engines=self.config.engine.engines, clock_ns=self.config.switch.clock_ns
         )
-        m.submodules.verdicts = memory = VerdictMemory(entries=self.config.verdict_entries)
+        m.submodules.verdicts = memory = VerdictMemory(config=self.config)
         for name in self._shared:
             if name != "read_data":
                 self._share(m, name, switch)
@@ -101,6 +102,8 @@ class Island(wiring.Component):
             memory.write.eq(self.commands.valid & self.commands.ready),
             memory.command.eq(self.commands.payload),
             memory.touched.eq(self.s_axil_awvalid & self.s_axil_awready),
+            memory.moved.eq(switch.moving.step != MoveStep.NONE),
+            memory.levels.eq(switch.levels),
             memory.read_address.eq(self.read_address),
             self.read_data.eq(
                 Mux(self.read_address >= FIRST_ADDRESS, memory.read_data, switch.read_data)

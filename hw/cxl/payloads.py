@@ -174,11 +174,18 @@ class PolicyEvent(data.Struct):
 
 
 class PolicyVerdict(data.Struct):
-    """What a program returned; ``failed`` if it returned nothing."""
+    """What a program returned; ``failed`` if it returned nothing.
+
+    ``again`` says that the event may have had a verdict before. If so, this one can only ask for a
+    move, of ``page`` of ``host``, as the switch no longer knows what the event was about.
+    """
 
     r0: unsigned(64)
     tag: unsigned(16)
     failed: unsigned(1)
+    again: unsigned(1)
+    host: unsigned(HOST_BITS)
+    page: unsigned(PAGE_BITS)
 
 
 #: A verdict, taken apart.

@@ -1,6 +1,6 @@
 """Where the policy engine takes hold: events go out, verdicts come in, nothing waits for it."""
 
-from amaranth import Module, Signal
+from amaranth import Module, Mux, Signal
 from amaranth.hdl import Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
@@ -103,7 +103,7 @@ class PolicyHook(wiring.Component):
             entry.eq(read.data),
             self.verdicts.ready.eq(1),
             found.eq(self.verdicts.valid & known.bit_select(place, 1) & (entry.tag == verdict.tag)),
-            self.late.eq(self.verdicts.valid & ~found),
+            self.late.eq(self.verdicts.valid & ~found & ~verdict.again),
         ]
         with m.If(found):
             m.d.sync += known.bit_select(place, 1).eq(0)
@@ -153,15 +153,19 @@ class PolicyHook(wiring.Component):
                         & (verdict.r0[end:] == 0)
                         & (sum((decision[f.name] for f in unused), start=Value.cast(0)) == 0)
                     )
-        allowed = Signal(self.config.ports)
+        allowed, asking, again = Signal(self.config.ports), Signal(HOST_BITS), Signal()
+        m.d.comb += [
+            again.eq(self.verdicts.valid & verdict.again & ~found),
+            asking.eq(Mux(again, verdict.host, entry.host)),
+        ]
         for host in range(self.config.upstream):
-            with m.If(entry.host == host):
+            with m.If(asking == host):
                 m.d.comb += allowed.eq(self.allowed[host])
         wants, may = Signal(), Signal()
         m.d.comb += [
-            wants.eq(found & legal & (decision.action == VerdictAction.PROMOTE)),
+            wants.eq((found | again) & legal & (decision.action == VerdictAction.PROMOTE)),
             may.eq((allowed >> decision.island)[0]),
-            self.refused.eq(found & (~legal | (wants & ~may))),
+            self.refused.eq((found & ~legal) | (wants & ~may)),
             self.verdict.eq(decision),
             self.verdict_legal.eq(legal),
             self.verdict_sequence.eq(entry.sequence),
@@ -170,9 +174,15 @@ class PolicyHook(wiring.Component):
             m.d.comb += self.verdict_valid[number].eq(
                 found & entry.inline & (entry.source == number)
             )
-        self._promote(m, entry, decision, wants & may)
+        asked = Signal(Promotion)
+        m.d.comb += [
+            asked.host.eq(asking),
+            asked.page.eq(Mux(again, verdict.page, entry.page)),
+            asked.target.eq(decision.island),
+        ]
+        self._promote(m, asked, wants & may)
 
-    def _promote(self, m: Module, entry: data.View, decision: data.View, wants: Value) -> None:
+    def _promote(self, m: Module, asked: data.View, wants: Value) -> None:
         """A host that asks for many moves leaves no fewer places to others."""
         hosts = self.config.upstream
         m.submodules.next_promotion = arbiter = Arbiter(shape=Promotion, sources=hosts)
@@ -181,10 +191,8 @@ class PolicyHook(wiring.Component):
             queue = Queue(shape=Promotion, depth=_PROMOTIONS)
             m.submodules[f"promotions_{host}"] = queue
             m.d.comb += [
-                queue.i.valid.eq(wants & (entry.host == host)),
-                queue.i.payload.host.eq(host),
-                queue.i.payload.page.eq(entry.page),
-                queue.i.payload.target.eq(decision.island),
+                queue.i.valid.eq(wants & (asked.host == host)),
+                queue.i.payload.eq(asked),
                 promoted[host].eq(queue.i.valid & queue.i.ready),
                 dropped[host].eq(queue.i.valid & ~queue.i.ready),
             ]

@@ -59,6 +59,8 @@ class Switch(wiring.Component):
     read_address : In(10); read_data : Out(32)
         A register, combinational.
     events : stream out of `PolicyEvent`; verdicts : stream in of `PolicyVerdict`
+    levels : Out, array
+        Reads that are open at each device.
     decisions : Out, array of `Decided`; moving : Out(`Moving`); dead : Out, a bit a port
         For observers: what leaves each host's Req and RwD, steps of moves, and dead ports.
     """
@@ -71,6 +73,7 @@ class Switch(wiring.Component):
             "read_data": Out(32),
             "events": Out(stream.Signature(PolicyEvent)),
             "verdicts": In(stream.Signature(PolicyVerdict)),
+            "levels": Out(data.ArrayLayout(range(config.slots + 1), config.downstream)),
             "decisions": Out(data.ArrayLayout(Decided, 2 * config.upstream)),
             "moving": Out(Moving),
             "dead": Out(config.ports),
@@ -218,7 +221,10 @@ class Switch(wiring.Component):
                 (table.lost, SwitchError.LOST, port),
                 (table.overflow, SwitchError.CREDIT_OVERFLOW, port),
             ]
-        m.d.comb += r.outstanding[number].eq(tables["req"].level + tables["rwd"].level)
+        m.d.comb += [
+            r.outstanding[number].eq(tables["req"].level + tables["rwd"].level),
+            self.levels[number].eq(tables["req"].level),
+        ]
         return tables
 
     def _device_answers(self, m: Module, number: int, tables: dict[str, DeviceRequests]) -> None:

@@ -5,13 +5,14 @@ and the next request of the same host, opcode and page has it at once. The engin
 what it can of the traffic, and its newest verdict holds.
 """
 
-from amaranth import Cat, Module, Mux, Signal
+from amaranth import Array, Cat, Module, Mux, Signal
 from amaranth.hdl import Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from fanweave.golden.isa.cxl_event import VERDICT_FIELDS, Channel, VerdictAction
+from fanweave.golden.cxl.island_config import IslandConfig
+from fanweave.golden.isa.cxl_event import VERDICT_FIELDS, Channel, VerdictAction, VerdictField
 from fanweave.golden.isa.cxl_island import (
     FIRST_ADDRESS,
     ISLAND_COUNTERS,
@@ -27,7 +28,8 @@ _PORT_BITS, _OPCODE_BITS = 2, 4
 #: Page, port of the host, channel and opcode.
 KEY_BITS = PAGE_BITS + _PORT_BITS + 1 + _OPCODE_BITS
 _PACE_BITS = 16
-_ACTION = next(field for field in VERDICT_FIELDS if field.name == "action")
+_FIELD = {field.name: field for field in VERDICT_FIELDS}
+_A = VerdictAction
 
 #: What is kept of a verdict.
 _Known = data.StructLayout({"key": KEY_BITS, "r0": 64, "failed": 1})
@@ -46,15 +48,17 @@ class VerdictMemory(wiring.Component):
     - any other request has none (unless ``hold`` is set), and its event waits for the engine, if
       none waits yet;
     - an engine's verdict holds when its program's pace is over, so when it does hangs on no data;
+    - a promotion is not kept, since it is asked for once: its page has a pass instead, and asks
+      again when the engine says so again;
+    - a read with ``SPILL`` is told to go on or to another port by what is open at its own one;
     - what the engine has no place for is counted and forgotten: the switch never waits.
 
-    A register write of switch or engine forgets all verdicts, and those of events that are with
-    the engine are not kept.
+    A register write of switch or engine, or a step of a page's move, forgets all verdicts, and
+    those of events that are with the engine are not kept.
 
     Parameters
     ----------
-    entries : int
-        Verdicts that are kept, a power of two from 4 to 1024.
+    config : IslandConfig
 
     Members
     -------
@@ -62,6 +66,10 @@ class VerdictMemory(wiring.Component):
         A register is written, of the switch or here.
     touched : In(1)
         The engine's host writes to it.
+    moved : In(1)
+        A page is elsewhere from now on, in part at least.
+    levels : In, array
+        Reads that are open at each device.
     read_address : In(10); read_data : Out(32)
         A register, combinational.
     set_time : Out(1); new_time : Out(32)
@@ -72,15 +80,17 @@ class VerdictMemory(wiring.Component):
         The engine's side.
     """
 
-    def __init__(self, *, entries: int) -> None:
-        if not 4 <= entries <= 1024 or entries & entries - 1:
-            raise ValueError(f"entries = {entries} must be a power of two from 4 to 1024")
-        self.entries = entries
+    def __init__(self, *, config: IslandConfig) -> None:
+        self.config = config
+        self.entries = config.verdict_entries
+        levels = data.ArrayLayout(range(config.switch.slots + 1), config.switch.downstream)
         super().__init__(
             {
                 "write": In(1),
                 "command": In(RegisterWrite),
                 "touched": In(1),
+                "moved": In(1),
+                "levels": In(levels),
                 "read_address": In(10),
                 "read_data": Out(32),
                 "set_time": Out(1),
@@ -133,7 +143,7 @@ class VerdictMemory(wiring.Component):
         for name in ("forget", "verdicts"):
             forgets |= self.command.address == entries[name].address
         m.d.comb += [
-            self._forget.eq(self.touched | (self.write & forgets)),
+            self._forget.eq(self.touched | self.moved | (self.write & forgets)),
             self._pulses["forgotten"].eq(self._forget),
             self.set_time.eq(self.write & (self.command.address == entries["clock"].address)),
             self.new_time.eq(self.command.data),
@@ -173,7 +183,6 @@ class VerdictMemory(wiring.Component):
         known, hit = read.data, Signal()
         place = self._place(self._seat.key)
         verdict = self.verdicts.payload
-        action = verdict.r0[_ACTION.lsb : _ACTION.lsb + _ACTION.bits]
         fills = self._pulses["fills"]
         m.d.comb += [
             read.addr.eq(self._place(head.key)),
@@ -181,8 +190,7 @@ class VerdictMemory(wiring.Component):
             write.addr.eq(place),
             write.en.eq(fills),
             write.data.key.eq(self._seat.key),
-            # Who asked for a move has asked; the next ones only pass.
-            write.data.r0.eq(Mux(action == VerdictAction.PROMOTE, 0, verdict.r0)),
+            write.data.r0.eq(Mux(_action(verdict.r0) == _A.PROMOTE, 0, verdict.r0)),
             write.data.failed.eq(verdict.failed),
         ]
         with m.If(self._forget):
@@ -227,13 +235,19 @@ class VerdictMemory(wiring.Component):
                 waits.eq(taken & is_request & ~hit),
                 told.valid.eq(release | (taken & head.keyed & (hit | ~self._hold))),
                 told.payload.tag.eq(head.event.tag),
-                told.payload.r0.eq(known.r0),
+                told.payload.r0.eq(self._weighed(m, head.event.event, known.r0)),
                 told.payload.failed.eq(~hit | known.failed),
                 self.events.valid.eq(~self._seated & (self._waits | watched)),
                 self.events.payload.eq(Mux(self._waits, self._waiting.event, head.event)),
             ]
             with m.If(release):
-                m.d.comb += told.payload.eq(self.verdicts.payload)
+                seat = self._seat.event.event
+                m.d.comb += [
+                    told.payload.eq(self.verdicts.payload),
+                    told.payload.again.eq(_action(self.verdicts.payload.r0) == _A.PROMOTE),
+                    told.payload.host.eq(Mux(_is_request(seat), seat.port, seat.island)),
+                    told.payload.page.eq(seat.address[SHIFT_BASE:]),
+                ]
         sits = self.events.valid & self.events.ready & self._on
         m.d.comb += [
             self._pulses["hits"].eq(taken & hit),
@@ -241,6 +255,23 @@ class VerdictMemory(wiring.Component):
             self._pulses["unseen"].eq((watched & (~sits | self._waits)) | (waits & ~may_wait)),
         ]
         self._seats(m, head, release, sits, waits & may_wait)
+
+    def _weighed(self, m: Module, event: data.View, known: Value) -> Value:
+        """A known verdict as the switch takes it: a spill is weighed here, and it sees none."""
+        config = self.config.switch
+        levels, r0 = Signal(self.levels.shape()), Signal(64, name="weighed")
+        m.d.sync += levels.eq(self.levels)
+        own = Array(levels)[(event.island - config.upstream)[:3]]
+        spills = (
+            (event.channel == Channel.M2S_REQ)
+            & (event.island >= config.upstream)
+            & (own >= _field(known, _FIELD["tokens"]))
+        )
+        m.d.comb += r0.eq(known)
+        with m.If(_action(known) == _A.SPILL):
+            island = _field(known, _FIELD["island"]) << _FIELD["island"].lsb
+            m.d.comb += r0.eq(Mux(spills, island | _A.REDIRECT, _A.PASS))
+        return r0
 
     def _seats(
         self, m: Module, head: data.View, release: Signal, sits: Value, waits: Value
@@ -262,6 +293,14 @@ class VerdictMemory(wiring.Component):
             m.d.sync += [self._seat.keyed.eq(0), self._waiting.keyed.eq(0)]
         with m.If(~self._on):
             m.d.sync += [self._seated.eq(0), self._waits.eq(0)]
+
+
+def _field(r0: Value, field: VerdictField) -> Value:
+    return r0[field.lsb : field.lsb + field.bits]
+
+
+def _action(r0: Value) -> Value:
+    return _field(r0, _FIELD["action"])
 
 
 def _is_request(event: data.View) -> Value:

@@ -9,7 +9,7 @@ from fanweave.golden.fabric.graph import Direction, Goal, GoalKind, Graph, Objec
 from fanweave.golden.fabric.routes import Network, switch_config
 from fanweave.golden.isa.cxl_switch import MAX_VERDICT_CYCLES
 from fanweave.sw.fabric.decode import decoder_plan
-from fanweave.sw.fabric.island_maps import island_maps
+from fanweave.sw.fabric.island_maps import copy_port, island_maps
 from fanweave.sw.fabric.island_plan import IslandPlan, flows_of
 from fanweave.sw.fabric.island_programs import island_programs
 from fanweave.sw.fabric.island_source import island_source
@@ -120,6 +120,17 @@ def _prefetch(plan: IslandPlan, goal: Goal) -> None:
         plan.use("stride_prefetch", goal, wanted)
 
 
+def _spread(plan: IslandPlan, goal: Goal) -> None:
+    """Copies lead only where the home is not behind another island's port, and is elsewhere."""
+    wanted = {
+        name
+        for name in plan.names & set(goal.objects or plan.names)
+        if copy_port(plan, name) is not None
+    }
+    if wanted:
+        plan.use("spill_reads", goal, wanted)
+
+
 _GOALS = {
     GoalKind.STEER_OBJECTS: _steer,
     GoalKind.KEEP_HOT_NEAR: _keep_near,
@@ -127,6 +138,7 @@ _GOALS = {
     GoalKind.BOUND_TAIL_LATENCY: _bound,
     GoalKind.ISOLATE_TENANTS: _isolate,
     GoalKind.PREFETCH_STREAMS: _prefetch,
+    GoalKind.SPREAD_READS: _spread,
 }
 
 
@@ -155,6 +167,11 @@ _SETTINGS = {
     "hot_pages_sketch": _hot_settings,
     "duplex_balance": _numbers("window", "tokens"),
     "load_tokens": _numbers("step", "most"),
+    "spill_reads": lambda _plan, goal: {
+        "most": setting(goal, "open"),
+        "least": min(setting(goal, "least"), setting(goal, "open")),
+        "step": setting(goal, "step"),
+    },
     "stride_prefetch": _numbers("region_shift", "confidence", "distance"),
     "telemetry": lambda _plan, goal: {
         "sample_mask": setting(goal, "sample_mask"),

@@ -11,7 +11,7 @@ from fanweave.sw.policies.named_maps import MapEntries
 from fanweave.sw.policies.ranges import grant
 from fanweave.sw.policies.values import Value
 
-__all__ = ["island_maps", "trie_sizes"]
+__all__ = ["copy_port", "island_maps", "trie_sizes"]
 
 #: What a host that reads or writes an object may ask for.
 _READS = (
@@ -36,7 +36,9 @@ def island_maps(plan: IslandPlan) -> dict[str, MapEntries]:
     if "steering" in plan.steps:
         made["routes"] = _routes(plan)
     if "duplex_balance" in plan.steps:
-        made["copies"] = _copies(plan)
+        made["copies"] = _copies(plan, "duplex_balance")
+    if "spill_reads" in plan.steps:
+        made["spills"] = _copies(plan, "spill_reads")
     if "load_tokens" in plan.steps:
         made["weights"] = _weights(plan)
     return made
@@ -44,7 +46,12 @@ def island_maps(plan: IslandPlan) -> dict[str, MapEntries]:
 
 def trie_sizes(plan: IslandPlan) -> dict[str, int]:
     """Policy -> prefixes that its trie has room for."""
-    tries = {"access_control": "grants", "steering": "routes", "duplex_balance": "copies"}
+    tries = {
+        "access_control": "grants",
+        "steering": "routes",
+        "duplex_balance": "copies",
+        "spill_reads": "spills",
+    }
     maps = island_maps(plan)
     return {
         policy: -(-max(len(maps[name]), 1) // _ROOM) * _ROOM
@@ -80,16 +87,16 @@ def _routes(plan: IslandPlan) -> dict[int | bytes, Value]:
             "island": _required_port(plan, item.home),
             "kind": _kind(plan, name),
         }
-        copy = _copy_port(plan, name)
+        copy = copy_port(plan, name)
         if setting(goal, "mirror") and copy is not None:
             route.update(has_copy=1, copy=copy)
         spans.append(Span(port, item.first, item.end, route))
     return as_prefixes(spans)
 
 
-def _copies(plan: IslandPlan) -> dict[int | bytes, Value]:
+def _copies(plan: IslandPlan, policy: str) -> dict[int | bytes, Value]:
     """Copies of what nobody writes, at ports other than that of its home."""
-    wanted = set(plan.steps["duplex_balance"].objects or plan.names)
+    wanted = set(plan.steps[policy].objects or plan.names)
     written = {
         movement.object
         for movement in plan.graph.movements.values()
@@ -97,7 +104,7 @@ def _copies(plan: IslandPlan) -> dict[int | bytes, Value]:
     }
     spans: list[Span[Value]] = []
     for port, name in _entries(plan, wanted - written):
-        copy = _copy_port(plan, name)
+        copy = copy_port(plan, name)
         if copy is not None:
             item = plan.graph.objects[name]
             spans.append(Span(port, item.first, item.end, copy))
@@ -130,7 +137,7 @@ def _required_port(plan: IslandPlan, memory: str) -> int:
     return port
 
 
-def _copy_port(plan: IslandPlan, name: str) -> int | None:
+def copy_port(plan: IslandPlan, name: str) -> int | None:
     """Port of the first copy that lies elsewhere than the object does."""
     item = plan.graph.objects[name]
     home = plan.port_to(item.home)

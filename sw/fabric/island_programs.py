@@ -18,6 +18,7 @@ __all__ = ["ANSWERS", "STEPS", "island_programs"]
 STEPS = (
     "access_control",
     "steering",
+    "spill_reads",
     "hot_pages",
     "hot_pages_sketch",
     "duplex_balance",
@@ -29,11 +30,11 @@ STEPS = (
 ANSWERS = "answers"
 #: Steps that have something to do with requests, and with answers.
 _ON_REQUESTS = frozenset(STEPS) - {"telemetry"}
-_ON_ANSWERS = ("duplex_balance", "load_tokens", "telemetry")
+_ON_ANSWERS = ("spill_reads", "duplex_balance", "load_tokens", "telemetry")
 #: Steps that must see all requests.
 _ON_ALL = frozenset({"access_control", "duplex_balance"})
 #: Steps whose verdict can change a request, which must wait for it.
-_INLINE = frozenset({"access_control", "steering", "duplex_balance", "load_tokens"})
+_INLINE = frozenset({"access_control", "steering", "spill_reads", "duplex_balance", "load_tokens"})
 _ALL_PORTS, _ALL_OPCODES = 0xFFFF, 0xFFFF
 _REQUEST_CHANNELS = (Channel.M2S_REQ, Channel.M2S_RWD)
 _ANSWER_CHANNELS = (Channel.S2M_NDR, Channel.S2M_DRS)

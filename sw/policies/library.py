@@ -122,6 +122,16 @@ _ALL = (
         found={"traffic": "lines read and written, by kind"},
     ),
     Policy(
+        name="spill_reads",
+        decides="sends reads to copies, by what is open where their data lie",
+        budget=64,
+        host={
+            SETTINGS: "most and least open reads, and the step between",
+            "spills": "islands with copies of ranges that are only read, by prefix",
+        },
+        found={"taken": "what the limit of an island is below the most"},
+    ),
+    Policy(
         name="telemetry",
         decides="records samples and slow answers, and counts latencies",
         budget=112,

@@ -8,7 +8,8 @@ from fanweave.golden.isa.cxl_switch import MAX_VERDICT_CYCLES
 __all__ = ["adapt", "collect", "key_place", "raise_event"]
 
 _REQ, _RWD = int(Channel.M2S_REQ), int(Channel.M2S_RWD)
-_PROMOTE = int(VerdictAction.PROMOTE)
+_PASS, _PROMOTE = int(VerdictAction.PASS), int(VerdictAction.PROMOTE)
+_SPILL, _REDIRECT = int(VerdictAction.SPILL), int(VerdictAction.REDIRECT)
 _FIELDS = len(EVENT)
 
 
@@ -138,6 +139,17 @@ def _release(state: Islands, traffic, i, now):
 
 
 @compiled
+def _weighed(state: Islands, i, event, known):
+    """A known verdict as the switch takes it: a spill is weighed here, and it sees none."""
+    if known[2] != _SPILL:
+        return known[2], known[3], known[4]
+    port = event[EVENT.island] - state.sizes[1]
+    if event[EVENT.channel] == _REQ and port >= 0 and state.reads[i, port, 0] >= known[4]:
+        return _REDIRECT, known[3], 0
+    return _PASS, 0, 0
+
+
+@compiled
 def _judge(state: Islands, traffic, i, event, now):
     """A request whose program's verdicts are kept; gives whether its verdict is known."""
     shift = state.memory[i, 1]
@@ -148,8 +160,9 @@ def _judge(state: Islands, traffic, i, event, now):
     known = state.known[i, key_place(key, state.sizes[7])]
     if known[0] and known[1] == key:
         state.counts[i, COUNTS.hits] += 1
-        _note(state, traffic, i, now, known[5], known[2], known[3], known[4])
-        _tell(state, i, event, known[5], known[2], known[3], known[4])
+        action, island, tokens = _weighed(state, i, event, known)
+        _note(state, traffic, i, now, known[5], action, island, tokens)
+        _tell(state, i, event, known[5], action, island, tokens)
         return True
     state.counts[i, COUNTS.misses] += 1
     _note(state, traffic, i, now, 0, 0, 0, 0)

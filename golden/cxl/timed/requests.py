@@ -11,6 +11,7 @@ __all__ = ["BAD_VERDICT", "UNMAPPED", "enter", "leave_entries", "to_devices"]
 UNMAPPED, BAD_VERDICT = 1, 2
 _REDIRECT, _DELAY = int(VerdictAction.REDIRECT), int(VerdictAction.DELAY)
 _PASS, _PROMOTE = int(VerdictAction.PASS), int(VerdictAction.PROMOTE)
+_SPILL = int(VerdictAction.SPILL)
 _CHANNELS = (int(Channel.M2S_REQ), int(Channel.M2S_RWD))
 _READ, _WRITE = int(ReqOpcode.MEM_RD), int(RwdOpcode.MEM_WR)
 _TOKEN = 256
@@ -48,6 +49,9 @@ def _take_tag(state: Islands, i, c, d):
 def to_devices(state: Islands, i, now):
     """One request a device and channel gets a tag, if one is free."""
     hosts = state.sizes[1]
+    for d in range(state.sizes[2]):
+        state.reads[i, d, 0] = state.reads[i, d, 1]
+        state.reads[i, d, 1] = state.table[i, 0, d, 0]
     for c in range(2):
         for d in range(state.sizes[2]):
             turn = state.turn[i, c, d]
@@ -128,7 +132,7 @@ def _place_of(state: Islands, i, u, head):
         port, ld_id = head[6], state.own[i, u, head[6]]
     if (not head[4] and head[8]) or action > _DELAY:
         # A default that denies, or a verdict that this model does not carry out.
-        if action != _PROMOTE:
+        if action != _PROMOTE and action != _SPILL:
             state.clock[5] = BAD_VERDICT
     elif port < 0:
         state.clock[5] = UNMAPPED

@@ -119,9 +119,11 @@ _FIELDS: tuple[tuple[str, tuple[int, ...]], ...] = (
     ("cross", (_I, 2, _D, _U, _Q)),
     ("cross_at", (_I, 2, _D, _U, 3)),
     ("turn", (_I, 2, _D, 3)),
-    # Tables of tags: slots in use; level, place, round. Message or -1 on the link to a device.
+    # Tables of tags: slots in use; level, place, round. Reads that were open when the cycle before
+    # began, and when this one did. Message or -1 on the link to a device.
     ("used", (_I, 2, _D, SLOTS)),
     ("table", (_I, 2, _D, 3)),
+    ("reads", (_I, _D, 2)),
     ("out", (_I, 2, _D)),
     # Answers: of devices, crossbar, who was served last, on the link to a host; last DevLoad.
     ("answer", (_I, 2, _D, RING)),

@@ -7,6 +7,7 @@ from fanweave.sw.policies.scenarios import (
     hot_pages,
     hot_pages_sketch,
     load_tokens,
+    spill_reads,
     steering,
     stride_prefetch,
     telemetry,
@@ -23,5 +24,6 @@ SCENARIOS: tuple[Scenario, ...] = (
     *access_control.SCENARIOS,
     *duplex_balance.SCENARIOS,
     *steering.SCENARIOS,
+    *spill_reads.SCENARIOS,
     *telemetry.SCENARIOS,
 )

@@ -33,6 +33,7 @@ __all__ = [
     "promote",
     "read",
     "redirect",
+    "spill",
     "write",
 ]
 
@@ -60,6 +61,11 @@ def promote(island: int) -> Verdict:
 def redirect(island: int) -> Verdict:
     """Go there."""
     return Verdict(action=VerdictAction.REDIRECT, island=island)
+
+
+def spill(island: int, reads: int) -> Verdict:
+    """Go there while so many reads are open."""
+    return Verdict(action=VerdictAction.SPILL, island=island, tokens=reads)
 
 
 def block(address: int, shift: int, port: int = HOST) -> int:

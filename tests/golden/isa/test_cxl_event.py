@@ -74,6 +74,7 @@ def test_the_digest_is_over_words():
         (Verdict(action=VerdictAction.DENY), 3),
         (Verdict(action=VerdictAction.MIRROR, island=255), 0xFF04),
         (Verdict(action=VerdictAction.PROMOTE, island=1), 0x105),
+        (Verdict(action=VerdictAction.SPILL, island=3, tokens=0x40), 0x40_0306),
     ],
 )
 def test_verdicts(verdict, r0):
@@ -81,7 +82,7 @@ def test_verdicts(verdict, r0):
     assert Verdict.decode(r0) == verdict
 
 
-@pytest.mark.parametrize("r0", [6, 255, 0x100, 0x103, 0x1_0001, 0x102, 1 << 48, 1 << 63, 1 << 64])
+@pytest.mark.parametrize("r0", [7, 255, 0x100, 0x103, 0x1_0001, 0x102, 1 << 48, 1 << 63, 1 << 64])
 def test_what_is_no_verdict(r0):
     assert Verdict.decode(r0) is None
 
