@@ -25,6 +25,7 @@ _LESS_IS_BETTER = frozenset(
         "gap_to_optimum",
         "latency_error",
         "map_cycles",
+        "p99_cycles",
     }
 )
 

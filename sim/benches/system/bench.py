@@ -1,14 +1,17 @@
-"""``fanweave bench system``: every shipped scenario under all of its settings, in golden."""
+"""``fanweave bench system``: each scenario under all of its settings, in golden and in RTL."""
 
 from fanweave.golden.cxl.island_config import IslandConfig
 from fanweave.golden.errors import InputError
 from fanweave.golden.fabric.scenario import Scenario, load_scenario, scenario_names
-from fanweave.sim.benches.system.report import system_rows
+from fanweave.sim.benches.system.report import system_rows, window_rows
 from fanweave.sim.report.bench_rows import BenchRow
 from fanweave.sw.system.run import SystemResult, run_golden
 from fanweave.sw.system.setups import prepare
 
-__all__ = ["results_of", "rows"]
+__all__ = ["WINDOW", "results_of", "rows"]
+
+#: Messages of each setting that RTL must agree about; of quick ones, of two settings.
+WINDOW, _QUICK_WINDOW = 100_000, 1000
 
 
 def results_of(scenario: Scenario) -> list[SystemResult]:
@@ -21,7 +24,15 @@ def results_of(scenario: Scenario) -> list[SystemResult]:
 
 
 def rows(quick: bool, seed: int, part: str = "") -> list[BenchRow]:
-    """Rows of ``fanweave bench system``; quick ones are of one layer, a part is a scenario."""
+    """Rows of ``fanweave bench system``; quick ones are of one layer, a part is a scenario.
+
+    Raises
+    ------
+    FaultError
+        If RTL does something else than golden.
+    """
+    from fanweave.sim.benches.system.window import check_window
+
     del seed  # nothing here is random
     names = [part] if part else scenario_names()
     if part and part not in scenario_names():
@@ -31,5 +42,14 @@ def rows(quick: bool, seed: int, part: str = "") -> list[BenchRow]:
     found: list[BenchRow] = []
     for name in names:
         scenario = load_scenario(name)
-        found += system_rows(name, results_of(scenario.with_layers(1) if quick else scenario))
+        if quick:
+            scenario = scenario.with_layers(1)
+        found += system_rows(name, results_of(scenario))
+        for setting in (scenario.settings[0], None) if quick else (*scenario.settings, None):
+            seen = check_window(
+                prepare(scenario, setting),
+                IslandConfig(),
+                window=_QUICK_WINDOW if quick else WINDOW,
+            )
+            found += window_rows(name, seen, goal=None if quick else WINDOW)
     return found

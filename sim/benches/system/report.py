@@ -1,14 +1,17 @@
 """What came of the settings of a scenario: rows of a benchmark, and a table."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fanweave.sim.report.bench_rows import BenchRow
 from fanweave.sim.report.table import Column, format_number, print_table
 from fanweave.sw.system.run import SystemResult
 from fanweave.sw.system.setups import COMPILED
 
-__all__ = ["best_static", "print_system", "system_rows"]
+if TYPE_CHECKING:
+    from fanweave.sim.benches.system.window import WindowResult
+
+__all__ = ["best_static", "print_system", "system_rows", "window_rows"]
 
 #: Settings within this share of the shortest time count as equally fast.
 _EQUAL = 0.01
@@ -75,6 +78,25 @@ def system_rows(scenario: str, results: Sequence[SystemResult]) -> list[BenchRow
                 add("unseen_events", count["unseen"], unit="events", where=island)
                 add("delayed_requests", count["delayed"], unit="requests", where=island)
     return rows
+
+
+def window_rows(scenario: str, seen: "WindowResult", *, goal: int | None) -> list[BenchRow]:
+    """Rows of messages and verdicts that RTL and golden agree about."""
+    return [
+        BenchRow(
+            case=f"{scenario}, {seen.setting}, window",
+            metric=metric,
+            value=value,
+            unit=unit,
+            goal=goal if metric == "messages_as_golden" else None,
+            origin="rtl",
+        )
+        for metric, value, unit in (
+            ("messages_as_golden", seen.messages, "messages"),
+            ("verdicts_as_golden", seen.verdicts, "verdicts"),
+            ("maps_as_golden", seen.maps, "maps"),
+        )
+    ]
 
 
 def print_system(scenario: str, results: Sequence[SystemResult], stream: Any = None) -> None:
