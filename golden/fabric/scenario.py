@@ -135,7 +135,7 @@ def _scenario(where: str, table: Mapping[str, Any]) -> Scenario:
     statics = tuple(_setting(where, row, prefill) for row in table.get("static", []))
     return Scenario(
         name=text(where, "name", table["name"]),
-        text=text(where, "text", table.get("text", "")),
+        text=text(where, "text", table["text"]) if "text" in table else "",
         prefill=prefill,
         outstanding=_outstanding(f"{where}: hosts", table["hosts"]),
         memories=memories,

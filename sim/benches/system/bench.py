@@ -15,12 +15,10 @@ WINDOW, _QUICK_WINDOW = 100_000, 1000
 
 
 def results_of(scenario: Scenario) -> list[SystemResult]:
-    """All settings of a scenario, the compiled policies last."""
+    """All settings of a scenario, the compiled policies last; none runs if one is refused."""
     config = IslandConfig()
-    return [
-        run_golden(prepare(scenario, setting), config).result
-        for setting in (*scenario.settings, None)
-    ]
+    prepared = [prepare(scenario, setting) for setting in (*scenario.settings, None)]
+    return [run_golden(each, config).result for each in prepared]
 
 
 def rows(quick: bool, seed: int, part: str = "") -> list[BenchRow]:
