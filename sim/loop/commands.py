@@ -73,19 +73,29 @@ def chosen_loop(name: str | None, given: Mapping[str, Any]) -> "Loop":
 
 def run_and_report(loop: "Loop", *, start: str, json_file: str | None) -> None:
     """Run a loop, print what it did, and keep it for `fanweave report`."""
+    import json
+
     from fanweave.sim.loop.document import loop_document
     from fanweave.sim.loop.report import print_loop
-    from fanweave.sim.loop.run import run_loop
+    from fanweave.sim.loop.run import best_round, run_loop
     from fanweave.sim.loop.table import MeasuredTable
-    from fanweave.sim.report.files import write_json
+    from fanweave.sim.placement.chrome_trace import chrome_trace
+    from fanweave.sim.placement.page import place_page
+    from fanweave.sim.report.files import write_json, write_text
     from fanweave.sim.runner.toolchain import build_root
 
     root = Path(build_root())
-    folder = root / "system"
-    folder.mkdir(parents=True, exist_ok=True)
+    folder, places = root / "system", root / "place"
+    for made in (folder, places):
+        made.mkdir(parents=True, exist_ok=True)
     table = MeasuredTable(root / "measured")
     outcome = run_loop(loop, start=start, table=table, folder=folder / "runs")
     document = loop_document(outcome)
+    placed = best_round(outcome).result.placement
+    schedule = placed.schedule
+    page = place_page(placed.request, schedule, {schedule.scheduler: schedule})
+    write_text(places / "loop.html", page)
+    write_text(places / "loop.perfetto.json", json.dumps(chrome_trace(schedule, None)))
     write_json(folder / "loop.json", document)
     if json_file is not None:
         write_json(json_file, document)

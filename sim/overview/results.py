@@ -81,6 +81,7 @@ def load_results(root: Path) -> Results:
         ("Loops", "system/*.json"),
         ("Benchmarks", "bench/*.json"),
         ("Placements", "place/*.html"),
+        ("Timelines, for Perfetto", "place/*.perfetto.json"),
         ("Verilog", "verilog/**/*.v"),
     ):
         found = sorted(root.glob(pattern))

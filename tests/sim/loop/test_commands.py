@@ -42,6 +42,9 @@ def test_a_loop_from_a_file(tmp_path, monkeypatch, measured):
     assert "Not settled after 1 rounds" in result.output
     kept = json.loads((tmp_path / "build" / "system" / "loop.json").read_text())
     assert kept == document
+    places = tmp_path / "build" / "place"
+    assert "VENTAGLIO0" in (places / "loop.html").read_text()
+    assert json.loads((places / "loop.perfetto.json").read_text())["traceEvents"]
     assert {row["origin"] for row in document["rows"]} == {"model", "literature", "assumed"}
     for row in document["rows"]:
         BenchRow(**row)
