@@ -1,23 +1,52 @@
 """``fanweave bench system``: each scenario under all of its settings, in golden and in RTL."""
 
+from collections.abc import Sequence
+
 from fanweave.golden.cxl.island_config import IslandConfig
+from fanweave.golden.dops.tables import nearest
 from fanweave.golden.errors import InputError
-from fanweave.golden.fabric.scenario import Scenario, load_scenario, scenario_names
+from fanweave.golden.fabric.scenario import Scenario, Setting, load_scenario, scenario_names
 from fanweave.sim.benches.system.report import system_rows, window_rows
 from fanweave.sim.report.bench_rows import BenchRow
 from fanweave.sw.system.run import SystemResult, run_golden
-from fanweave.sw.system.setups import prepare
+from fanweave.sw.system.setups import COMPILED, prepare
 
-__all__ = ["WINDOW", "results_of", "rows"]
+__all__ = ["WINDOW", "chosen_settings", "results_of", "rows"]
 
 #: Messages of each setting that RTL must agree about; of quick ones, of two settings.
 WINDOW, _QUICK_WINDOW = 100_000, 1000
 
 
-def results_of(scenario: Scenario) -> list[SystemResult]:
-    """All settings of a scenario, the compiled policies last; none runs if one is refused."""
+def chosen_settings(scenario: Scenario, names: Sequence[str] = ()) -> list[Setting | None]:
+    """Settings by their names, the compiled policies (None) last; all if none is named.
+
+    Raises
+    ------
+    InputError
+        If the scenario has no such setting, or only the compiled policies are left.
+    """
+    known = [*(setting.name for setting in scenario.settings), COMPILED]
+    for name in names:
+        if name not in known:
+            raise InputError(
+                f"{scenario.name}: setting {name!r} is not known{nearest(name, known)}; choose one "
+                f"of {', '.join(known)}"
+            )
+    chosen: list[Setting | None] = [
+        each for each in scenario.settings if not names or each.name in names
+    ]
+    if not chosen:
+        raise InputError(
+            f"{scenario.name}: {COMPILED} alone has nothing to be compared with; add a setting "
+            "without programs"
+        )
+    return [*chosen, None] if not names or COMPILED in names else chosen
+
+
+def results_of(scenario: Scenario, names: Sequence[str] = ()) -> list[SystemResult]:
+    """Settings of a scenario, see `chosen_settings`; none runs if one is refused."""
     config = IslandConfig()
-    prepared = [prepare(scenario, setting) for setting in (*scenario.settings, None)]
+    prepared = [prepare(scenario, setting) for setting in chosen_settings(scenario, names)]
     return [run_golden(each, config).result for each in prepared]
 
 

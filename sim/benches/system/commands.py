@@ -40,15 +40,23 @@ def system() -> None:
     "--layers", type=click.IntRange(min=1), help="Layers of a scenario's model; all if not given."
 )
 @click.option(
+    "--setting",
+    "settings",
+    multiple=True,
+    metavar="NAME",
+    help="Run this setting of a scenario, can be given again; all if not given.",
+)
+@click.option(
     "--window",
     type=click.IntRange(min=0),
     metavar="N",
-    help="Hold a scenario's first N messages against islands in RTL, without policies and with.",
+    help="Hold a scenario's first N messages against islands in RTL, in each setting that is run.",
 )
 @json_option()
 def run(
     name: str | None,
     layers: int | None,
+    settings: tuple[str, ...],
     window: int | None,
     json_file: str | None,
     start_costs: str | None,
@@ -72,7 +80,8 @@ def run(
 
     check_output(json_file)
     if name is None or is_loop(name):
-        _refuse({"--layers": layers, "--window": window}, "a scenario")
+        only = {"--layers": layers, "--setting": settings or None, "--window": window}
+        _refuse(only, "a scenario")
         loop = chosen_loop(name, given)
         run_and_report(loop, start=start_costs or "platform", json_file=json_file)
         return
@@ -86,7 +95,7 @@ def run(
     loaded = load_scenario(name)
     if layers is not None:
         loaded = loaded.with_layers(layers)
-    _run_scenario(loaded, window or 0, json_file)
+    _run_scenario(loaded, settings, window or 0, json_file)
 
 
 def _refuse(options: dict[str, Any], of: str) -> None:
@@ -96,14 +105,16 @@ def _refuse(options: dict[str, Any], of: str) -> None:
             raise InputError(f"{name} is an option of {of}; leave it out here")
 
 
-def _run_scenario(loaded: "Scenario", window: int, json_file: str | None) -> None:
+def _run_scenario(
+    loaded: "Scenario", settings: tuple[str, ...], window: int, json_file: str | None
+) -> None:
     from fanweave.golden.cxl.island_config import IslandConfig
-    from fanweave.sim.benches.system.bench import results_of
+    from fanweave.sim.benches.system.bench import chosen_settings, results_of
     from fanweave.sim.benches.system.report import print_system, system_rows
     from fanweave.sim.report.bench_rows import write_bench
     from fanweave.sw.system.setups import prepare
 
-    results = results_of(loaded)
+    results = results_of(loaded, settings)
     print_system(loaded.name, results)
     for result in results:
         for island, actions in result.actions.items():
@@ -115,7 +126,7 @@ def _run_scenario(loaded: "Scenario", window: int, json_file: str | None) -> Non
     if window:
         from fanweave.sim.benches.system.window import check_window
 
-        for setting in (loaded.settings[0], None):
+        for setting in chosen_settings(loaded, settings):
             seen = check_window(prepare(loaded, setting), IslandConfig(), window=window)
             click.echo(
                 f"{seen.setting}: {seen.messages:,} messages in RTL, {seen.verdicts:,} verdicts "

@@ -83,11 +83,24 @@ def test_a_table_and_rows(scenario, tmp_path):
     assert goals == {("small, compiled", "cycles"), ("small, compiled, attention", "p99_cycles")}
 
 
+def test_settings_can_be_chosen(scenario):
+    outcome = call(scenario, "--setting", "compiled", "--setting", "off")
+    assert "off *" in outcome.stdout
+    assert "compiled" in outcome.stdout
+    assert "bulk_16" not in outcome.stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["balancd"], "'balancd' is neither a scenario nor a loop; use a .toml file or one of"),
         (["nowhere.toml"], "nowhere.toml"),
+        (
+            ["balanced", "--setting", "kv_nera"],
+            "setting 'kv_nera' is not known; did you mean",
+        ),
+        (["balanced", "--setting", "compiled"], "compiled alone has nothing to be compared with"),
+        (["smollm2-sparse", "--setting", "off"], "--setting is an option of a scenario"),
         (["balanced", "--layers", "31"], "layers = 31 must be from 1 to 30"),
         (["balanced", "--json", "none/rows.json"], "does not exist; create it first"),
         (["balanced", "--start-costs", "wrong"], "--start-costs is an option of a loop"),
