@@ -26,6 +26,7 @@ from fanweave.golden.errors import FaultError, InputError
 __all__ = [
     "CHECKED_IN_SOUND",
     "WAIVED_IN_SOUND",
+    "SoundRules",
     "explain_sound",
     "fair",
     "place_sound",
@@ -64,19 +65,31 @@ def fair(scheduler: Scheduler, *, compiled: bool) -> tuple[Scheduler, bool]:
     return twin or inner, twin is not None
 
 
-class _SoundRules:
-    """Checks of every pass what imitation waives: peaks, and the order of passes."""
+class SoundRules:
+    """Checks of every pass what imitation waives: peaks, and the order of passes.
 
-    def __init__(self, case: Problem, observer: Observer | None) -> None:
+    Parameters
+    ----------
+    case : Problem
+    observer : callable, optional
+        Told of every pass of the case's workload, after the checks.
+    """
+
+    def __init__(self, case: Problem, observer: Observer | None = None) -> None:
         self.case, self.observer = case, observer
         self._end = 0
 
     def __call__(self, work: Pass, log: PassLog, plan: Plan) -> None:
-        self._check_order(work, log)
-        self._check_peaks(work, log)
-        self._check_rings(log)
+        size = self.case.workload
+        self.check(work, log, Step(work.phase, size.batch, size.prefill + work.token))
         if self.observer is not None:
             self.observer(work, log, plan)
+
+    def check(self, work: Pass, log: PassLog, step: Step) -> None:
+        """Check a pass of a step of any shape; FaultError if it breaks a rule."""
+        self._check_order(work, log)
+        self._check_peaks(log, step)
+        self._check_rings(log)
 
     def _check_order(self, work: Pass, log: PassLog) -> None:
         first = int(log.start.argmin())
@@ -85,9 +98,8 @@ class _SoundRules:
             self._fail(rule, first, f"begins before the pass before it ends at {self._end} ps")
         self._end = int(log.finish.max())
 
-    def _check_peaks(self, work: Pass, log: PassLog) -> None:
+    def _check_peaks(self, log: PassLog, step: Step) -> None:
         case, flat = self.case, self.case.flat
-        step = Step(work.phase, case.workload.batch, case.workload.prefill + work.token)
         least: dict[tuple[int, int], int] = {}
         took = (log.finish - log.start).tolist()
         rows = zip(flat.class_of.tolist(), log.place.tolist(), took, strict=True)
@@ -159,7 +171,7 @@ def run_sound(
         result,
         compiled=quick,
         layouts=[int(Layout.LINEAR)] * len(case.flat.graph.weights),
-        observer=_SoundRules(case, observer) if whole else observer,
+        observer=SoundRules(case, observer) if whole else observer,
         sampled=sampled,
         in_order=options.in_order,
     )

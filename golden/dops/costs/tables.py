@@ -117,16 +117,17 @@ class CostTables:
         self._distinct_models = list(dict.fromkeys(models))
         self._model_of = np.array([self._distinct_models.index(model) for model in models])
         self._decode: StepCosts | None = None
+        self._batch = 0  # of the last decode pass
 
     def step(self, step: Step) -> StepCosts:
-        """Tables of a pass. Those of the last decode pass are written over by the next."""
-        if step.phase == "decode" and self._decode is not None:
+        """Tables of a pass; in decode they are valid until the next of as many sequences."""
+        if step.phase == "decode" and self._decode is not None and step.batch == self._batch:
             self._fill(self._decode, step, self._growing, self._growing_edges)
             return self._decode
         costs = self._empty()
         self._fill(costs, step, range(len(self._classes)), range(len(self.flat.edges)))
         if step.phase == "decode":
-            self._decode = costs
+            self._decode, self._batch = costs, step.batch
         return costs
 
     def _empty(self) -> StepCosts:

@@ -1,4 +1,4 @@
-"""Compiled counterpart of the search of `fanweave.golden.dops.schedulers.rolling`."""
+"""Compiled counterpart of the search of `fanweave.golden.dops.schedulers.window_search`."""
 
 import numpy as np
 
@@ -46,8 +46,10 @@ def _tails(shape, costs, machine, there, devices):
 
 
 @counted_by_callers
-def _evaluate(shape, costs, machine, weight_class, order, begin, end, devices, tails, rest, saved):
-    """Run a stretch of a plan and take it back; return its price."""
+def _evaluate(
+    shape, costs, machine, weight_class, order, most, begin, end, devices, tails, rest, saved
+):
+    """Run a stretch of a plan and take it back; return its price, or the worst if above `most`."""
     small, links, outside = saved
     places = len(machine.available)
     for device in range(places):
@@ -60,14 +62,17 @@ def _evaluate(shape, costs, machine, weight_class, order, begin, end, devices, t
             links[device, target] = machine.link_end[device, target]
     messages, reads, rows = machine.counts[0], machine.counts[1], machine.counts[3]
     latest, total = 0, 0
-    done = end
+    over = False
+    for device in range(places):
+        latest = max(latest, machine.available[device] + rest[device])
     for index in range(begin, end):
         operator = order[index]
         finish = commit(shape, costs, machine, weight_class, operator, devices[operator])
-        if finish >= FOREVER:
-            done = -1
-            break
         latest = max(latest, finish + tails[operator])
+        # The price only rises, so nothing is lost by an early end.
+        over = finish >= FOREVER or 64 * latest > most
+        if over:
+            break
         total += finish
     for device in range(places):
         latest = max(latest, machine.available[device] + rest[device])
@@ -95,7 +100,7 @@ def _evaluate(shape, costs, machine, weight_class, order, begin, end, devices, t
         machine.kept[operator] = outside[row + 1, 1] == 1
         machine.stored[operator] = outside[row + 1, 2]
         machine.waiting[operator] = outside[row + 1, 3]
-    if done < 0:
+    if over:
         return _WORST
     return 64 * latest + total // (end - begin)
 
@@ -241,7 +246,7 @@ def _search(
     begin, end, last = bounds
     _note_outside(shape, machine, order, begin, last, saved[2])
     arguments = (begin, last, devices, tails, rest, saved)
-    price = _evaluate(shape, costs, machine, weight_class, order, *arguments)
+    price = _evaluate(shape, costs, machine, weight_class, order, _WORST, *arguments)
     clock = 64 * machine.available.max()
     step = max(0, min(price, _WORST - 1) - clock) // 1000 * heat // trials
     now, best = kept[:2], kept[2:]
@@ -265,8 +270,9 @@ def _search(
             changed = _move(shape, device_start, device_list, order, devices, begin, end, state)
         if not changed:
             continue
-        value = _evaluate(shape, costs, machine, weight_class, order, *arguments)
-        if value <= price + step * (trials - 1 - trial) and value < _WORST:
+        most = min(price + step * (trials - 1 - trial), _WORST - 1)
+        value = _evaluate(shape, costs, machine, weight_class, order, most, *arguments)
+        if value <= most:
             price = value
             _keep(now, order, devices, begin, end)
             if value < least:

@@ -14,8 +14,9 @@ from fanweave.golden.dops.platforms import Platform
 from fanweave.golden.dops.schedulers.base import EXECUTORS, Pass, Scheduler
 from fanweave.golden.dops.schedulers.bifocal import Bifocal, coin_state
 from fanweave.golden.dops.schedulers.lists import Heft
-from fanweave.golden.dops.schedulers.rolling import RollingHorizon, SearchState
+from fanweave.golden.dops.schedulers.rolling import RollingHorizon
 from fanweave.golden.dops.schedulers.static import STATIC, Static
+from fanweave.golden.dops.schedulers.window_search import SearchState
 
 __all__ = [
     "CompiledBifocal",

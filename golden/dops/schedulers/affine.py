@@ -1,5 +1,7 @@
 """Fair baselines: earliest finish, with a load that counts with its share of the coming uses."""
 
+from dataclasses import replace
+
 from fanweave.golden.dops.costs.tables import StepCosts
 from fanweave.golden.dops.flat import FlatGraph
 from fanweave.golden.dops.graph import Kind
@@ -13,10 +15,9 @@ __all__ = ["Affine", "amortised"]
 
 def amortised(work: Pass) -> StepCosts:
     """Costs in which a load counts with its share of the coming uses."""
-    uses = max(1, work.tokens - work.token) if work.phase == "decode" else 1
+    uses, costs = work.uses, work.costs
     if uses == 1:
-        return work.costs
-    costs = work.costs
+        return costs
     extra = costs.cold - costs.compute
     return costs._replace(cold=costs.compute + extra // uses, link=costs.link // uses)
 
@@ -53,16 +54,7 @@ class Affine(Scheduler):
             return self.inner.place(work)
         begin = machine.snapshot()
         machine.costs = costs
-        plan = self.inner.place(
-            Pass(
-                timing=machine,
-                costs=costs,
-                phase=work.phase,
-                token=work.token,
-                tokens=work.tokens,
-                devices=work.devices,
-            )
-        )
+        plan = self.inner.place(replace(work, costs=costs))
         machine.restore(begin)
         machine.costs = work.costs
         machine.replay(plan)

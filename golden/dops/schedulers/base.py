@@ -111,6 +111,8 @@ class Pass:
         Tokens that are decoded in all.
     devices : list of list of int
         Devices that an operator may run on, most preferred first.
+    expected : int
+        Passes of this phase that are thought to come, this one included; 0 if `tokens` says it.
     """
 
     timing: Machine
@@ -119,6 +121,14 @@ class Pass:
     token: int
     tokens: int
     devices: list[list[int]]
+    expected: int = 0
+
+    @property
+    def uses(self) -> int:
+        """How often a weight that is loaded now will be used, one pass of prefill in a run."""
+        if self.expected:
+            return self.expected
+        return max(1, self.tokens - self.token) if self.phase == "decode" else 1
 
 
 class Scheduler(ABC):

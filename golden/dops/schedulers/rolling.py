@@ -1,7 +1,7 @@
 """Rolling-horizon local search: start from the best of several plans, improve window by window."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,15 +11,15 @@ from fanweave.golden.dops.graph import COLLECTIVES, KV_WRITERS, Kind
 from fanweave.golden.dops.plan import Plan
 from fanweave.golden.dops.platforms import Platform
 from fanweave.golden.dops.schedulers.affine import amortised
-from fanweave.golden.dops.schedulers.base import EXECUTORS, Machine, Pass, Scheduler
+from fanweave.golden.dops.schedulers.base import EXECUTORS, Pass, Scheduler
 from fanweave.golden.dops.schedulers.lists import Heft
 from fanweave.golden.dops.schedulers.static import STATIC, Static
+from fanweave.golden.dops.schedulers.window_search import SearchState, plain_sweep
 from fanweave.golden.dops.work import Phase
 from fanweave.golden.errors import InputError
 
-__all__ = ["Effort", "RollingHorizon", "SearchState", "plain_sweep"]
+__all__ = ["Effort", "RollingHorizon"]
 
-_WORST = 1 << 62
 #: Operators whose device nobody chooses.
 _PLACED = COLLECTIVES | KV_WRITERS | {Kind.EMBEDDING}
 
@@ -42,8 +42,10 @@ class Effort:
         Passes over a graph of one window; divided by the windows, if that is more than `sweeps`.
     heat : int
         First threshold under which a worse plan is accepted, thousandths of a window's time.
+    hotter : tuple of int
+        How many times hotter the sweeps are that leave a valley; they take turns.
     drift : int
-        Growth of all work, in thousandths, from which a token is planned anew.
+        Change of all work, in thousandths, from which a token is planned anew.
     """
 
     window: int = 32
@@ -54,6 +56,7 @@ class Effort:
     sweeps: int = 6
     small: int = 24
     heat: int = 30
+    hotter: tuple[int, ...] = (10, 3, 20)
     drift: int = 60
 
 
@@ -124,7 +127,7 @@ class RollingHorizon(Scheduler):
     def start(self, flat: FlatGraph, platform: Platform) -> None:
         """Forget earlier plans; find each operator's like in the layer before."""
         self._plan: Plan | None = None
-        self._work_then = 0
+        self._work_then, self._uses_then = 0, 0
         self._settled = False
         self._twin = _twins(flat)
         self.origins = []
@@ -146,17 +149,23 @@ class RollingHorizon(Scheduler):
         most = max(effort.sweeps, effort.small // windows)
         sweeps = max(1, min(most, effort.trials // (windows * effort.least)))
         state = SearchState(self.seed)
-        improved = False
+        improved, last = False, best
         for number in range(sweeps):
             machine.restore(begin)
-            # After the best plan some others get a turn: they may lie in another valley.
-            turn = 0 < number < min(len(starts), sweeps - 1)
-            first = starts[number][2] if turn else best
-            # Every other sweep is hotter: it leaves valleys, the next one settles.
-            heat = effort.heat * (10 if number % 2 else 1)
+            # A hot sweep leaves a valley, the next one settles where it has come to.
+            hot, turn = number % 2, number // 2 + 1
+            first = last
+            if hot:
+                # Other first plans get a turn, before the best one has all that is left.
+                other = turn < len(starts) and 2 * turn < sweeps - 1
+                first = starts[turn][2] if other else best
+            heat = effort.heat * (effort.hotter[turn % len(effort.hotter)] if hot else 1)
             settings = (effort.window, effort.stride, effort.ahead, trials, heat)
             found = self._sweep(work, first, self._twin, settings, state)
-            if found is not None and machine.makespan() < best_end:
+            if found is None:
+                continue
+            last = found
+            if machine.makespan() < best_end:
                 best, best_end, improved = found, machine.makespan(), True
         self.origins.append((best_name, improved))
         machine.restore(begin)
@@ -164,15 +173,18 @@ class RollingHorizon(Scheduler):
         machine.replay(best)
         if work.phase == "decode":
             self._settled = self._plan is not None
-            self._plan, self._work_then = best, _total_work(work)
+            self._plan, self._work_then, self._uses_then = best, _total_work(work), work.uses
         return best
 
     def _changed(self, work: Pass) -> bool:
-        """Whether a token needs a plan of its own: the first two do, and when work has grown."""
-        if self._plan is None or not self._settled:
+        """Whether a token needs a plan of its own.
+
+        The first two do, later ones where work is another, or a load has twice as many uses.
+        """
+        if self._plan is None or not self._settled or work.uses >= 2 * self._uses_then:
             return True
-        grown = _total_work(work) - self._work_then
-        return 1000 * grown > self.effort.drift * self._work_then
+        change = abs(_total_work(work) - self._work_then)
+        return 1000 * change > self.effort.drift * self._work_then
 
     def _first_plans(
         self, work: Pass, costs: StepCosts, begin: object
@@ -184,14 +196,7 @@ class RollingHorizon(Scheduler):
             if not devices:
                 continue
             machine.restore(begin)
-            trial = Pass(
-                timing=machine,
-                costs=costs,
-                phase=work.phase,
-                token=work.token,
-                tokens=work.tokens,
-                devices=devices,
-            )
+            trial = replace(work, costs=costs, devices=devices)
             try:
                 plan = self._list_plan(name, trial)
             except ValueError:
@@ -250,28 +255,12 @@ class RollingHorizon(Scheduler):
         plan: Plan,
         twin: np.ndarray,
         settings: tuple[int, int, int, int, int],
-        state: "SearchState",
+        state: SearchState,
     ) -> Plan | None:
         order, devices = list(plan.order), list(plan.devices)
         if not plain_sweep(work, order, devices, twin.tolist(), settings, state):
             return None
         return Plan(tuple(order), tuple(devices))
-
-
-class SearchState:
-    """A 32-bit xorshift generator."""
-
-    def __init__(self, seed: int) -> None:
-        self.array = np.array([(seed * 2654435761 + 0x9E3779B9) & 0xFFFFFFFF or 1], np.int64)
-
-    def draw(self, count: int) -> int:
-        """Next number below `count`."""
-        value = int(self.array[0])
-        value ^= value << 13 & 0xFFFFFFFF
-        value ^= value >> 17
-        value ^= value << 5 & 0xFFFFFFFF
-        self.array[0] = value
-        return value % count
 
 
 def _twins(flat: FlatGraph) -> np.ndarray:
@@ -287,223 +276,3 @@ def _twins(flat: FlatGraph) -> np.ndarray:
 
 def _total_work(work: Pass) -> int:
     return int(work.costs.compute[0].sum() + work.costs.kv_move.clip(max=FOREVER >> 20).sum())
-
-
-# The search, plain
-
-
-class _Window:
-    """A window of a plan on a machine that has run what is before it."""
-
-    def __init__(
-        self,
-        work: Pass,
-        order: list[int],
-        devices: list[int],
-        bounds: tuple[int, int, int],
-        tails: list[int],
-        rest: list[int],
-    ) -> None:
-        self.work, self.order, self.devices = work, order, devices
-        self.begin, self.end, self.last = bounds
-        self.tails, self.rest = tails, rest
-        self.state = work.timing.snapshot()
-
-    def price(self) -> int:
-        """Run window and horizon and take it back."""
-        machine, latest, total = self.work.timing, 0, 0
-        try:
-            for operator in self.order[self.begin : self.last]:
-                _, finish = machine.commit(operator, self.devices[operator])
-                latest = max(latest, finish + self.tails[operator])
-                total += finish
-            for device, free in enumerate(machine.available):
-                latest = max(latest, free + self.rest[device])
-        except ValueError:
-            return _WORST
-        finally:
-            machine.restore(self.state)
-        return 64 * latest + total // (self.last - self.begin)
-
-    def copy(self) -> list[tuple[int, int]]:
-        """Operators of the window with their devices."""
-        return [(o, self.devices[o]) for o in self.order[self.begin : self.end]]
-
-    def put(self, chosen: Sequence[tuple[int, int]]) -> None:
-        """Take a copy back."""
-        for place, (operator, device) in enumerate(chosen, self.begin):
-            self.order[place] = operator
-            self.devices[operator] = device
-
-    def follow(self, twin: Sequence[int]) -> bool:
-        """Take the devices of the layer before; whether anything changed."""
-        changed = False
-        for operator in self.order[self.begin : self.end]:
-            if twin[operator] < 0 or self.work.timing.flat.collective[operator]:
-                continue
-            device = self.devices[twin[operator]]
-            if device != self.devices[operator] and device in self.work.devices[operator]:
-                self.devices[operator] = device
-                changed = True
-        return changed
-
-    def shift(self, place: int, target: int) -> bool:
-        """Move an operator as far as its neighbours in the graph let it."""
-        order, graph = self.order, self.work.timing.flat.graph
-        target = max(self.begin, min(self.end - 1, target))
-        moved = False
-        while place != target:
-            step = 1 if place < target else -1
-            first, second = sorted((place, place + step))
-            if order[first] in graph.predecessors[order[second]]:
-                break
-            order[first], order[second] = order[second], order[first]
-            place += step
-            moved = True
-        return moved
-
-    def other(self, operator: int, state: SearchState) -> int:
-        """Another device of an operator; the same if it has no other."""
-        choices = self.work.devices[operator]
-        if len(choices) < 2:
-            return self.devices[operator]
-        pick = state.draw(len(choices) - 1)
-        return [d for d in choices if d != self.devices[operator]][pick]
-
-    def move(self, state: SearchState) -> bool:
-        """Change devices or order at random; whether anything changed."""
-        flat, width = self.work.timing.flat, self.end - self.begin
-        kind, place = state.draw(8), self.begin + state.draw(width)
-        operator = self.order[place]
-        changed = False
-        if kind in (5, 6):
-            changed = self.shift(place, self.begin + state.draw(width))
-            if kind == 5:
-                return changed
-        if flat.collective[operator]:
-            return changed
-        device = self.other(operator, state)
-        if device == self.devices[operator] and kind < 5:
-            return changed
-        changed = changed or device != self.devices[operator]
-        self.devices[operator] = device
-        if kind in (3, 4):
-            self._pull_neighbour(operator, device, state)
-        if kind == 7:
-            changed |= self._pull_run(place, device, state)
-        return changed
-
-    def _pull_neighbour(self, operator: int, device: int, state: SearchState) -> None:
-        graph = self.work.timing.flat.graph
-        neighbours = graph.predecessors[operator] + graph.successors[operator]
-        if not neighbours:
-            return
-        other = neighbours[state.draw(len(neighbours))]
-        if other in self.order[self.begin : self.end]:
-            self._pull(other, device)
-
-    def _pull_run(self, place: int, device: int, state: SearchState) -> bool:
-        last = min(self.end, place + 2 + state.draw(5))
-        pulled = [self._pull(other, device) for other in self.order[place + 1 : last]]
-        return any(pulled)
-
-    def _pull(self, operator: int, device: int) -> bool:
-        if self.work.timing.flat.collective[operator] or self.devices[operator] == device:
-            return False
-        if device not in self.work.devices[operator]:
-            return False
-        self.devices[operator] = device
-        return True
-
-
-def _search(
-    window: _Window, twin: Sequence[int], trials: int, heat: int, state: SearchState
-) -> None:
-    """Improve a window by threshold accepting."""
-    price = least = window.price()
-    clock = 64 * max(window.work.timing.available)
-    step = max(0, min(price, _WORST - 1) - clock) // 1000 * heat // trials
-    now = best = window.copy()
-    for trial in range(trials):
-        changed = window.follow(twin) if trial == 0 else window.move(state)
-        if not changed:
-            continue
-        value = window.price()
-        if value <= price + step * (trials - 1 - trial) and value < _WORST:
-            price, now = value, window.copy()
-            if value < least:
-                least, best = value, now
-        else:
-            window.put(now)
-    window.put(best)
-
-
-def plain_sweep(
-    work: Pass,
-    order: list[int],
-    devices: list[int],
-    twin: Sequence[int],
-    settings: tuple[int, int, int, int, int],
-    state: SearchState,
-) -> bool:
-    """Improve a plan window by window and commit it; whether all operators could run."""
-    width, stride, ahead, trials, heat = settings
-    machine, count = work.timing, len(order)
-    service = _services(machine)
-    tails = _tails(machine, devices, service)
-    begin = 0
-    while begin < count:
-        end = min(count, begin + width)
-        last = min(count, end + ahead)
-        rest = [0] * len(machine.available)
-        for operator in order[last:]:
-            rest[devices[operator]] += service(operator, devices[operator])
-        bounds = (begin, end, last)
-        _search(_Window(work, order, devices, bounds, tails, rest), twin, trials, heat, state)
-        stop = count if end == count else begin + stride
-        try:
-            for operator in order[begin:stop]:
-                machine.commit(operator, devices[operator])
-        except ValueError:
-            return False
-        begin = stop
-    return True
-
-
-def _services(machine: Machine) -> Callable[[int, int], int]:
-    """Time of an operator, with loading what is not there when the pass begins."""
-    flat, costs = machine.flat, machine.costs
-    there = {
-        (weight, device)
-        for weight in range(len(flat.graph.weights))
-        for device in range(len(machine.available))
-        if machine.resident(weight, device)
-    }
-
-    def service(operator: int, device: int) -> int:
-        if flat.collective[operator]:
-            return 0
-        kind, weight = flat.class_of[operator], int(flat.weight_of[operator])
-        if weight < 0:
-            return int(costs.compute[0, kind, device])
-        table = costs.compute if (weight, device) in there else costs.cold
-        return int(table[machine.layouts[weight], kind, device])
-
-    return service
-
-
-def _tails(
-    machine: Machine, devices: Sequence[int], service: Callable[[int, int], int]
-) -> list[int]:
-    """Longest way from the end of each operator to the end of the graph, without contention."""
-    flat, costs = machine.flat, machine.costs
-    tails = [0] * len(devices)
-    for operator in reversed(flat.graph.order):
-        kind, source = flat.class_of[operator], devices[operator]
-        for consumer in flat.graph.successors[operator]:
-            target = devices[consumer]
-            way = tails[consumer] + service(consumer, target)
-            if source != target and not (flat.collective[operator] or flat.collective[consumer]):
-                way += int(costs.read[kind, source] + costs.move[kind, source, target])
-            tails[operator] = max(tails[operator], way)
-    return tails

@@ -11,6 +11,7 @@ from fanweave.golden.dops.schedulers.static import STATIC
 from fanweave.golden.errors import InputError
 from fanweave.sim.benches.dops.ablations import ablation_rows, layout_rows
 from fanweave.sim.benches.dops.grid import grid_rows
+from fanweave.sim.benches.dops.online import online_rows
 from fanweave.sim.benches.dops.waterfall import waterfall_rows
 from fanweave.sim.placement.jobs import Job, Outcome, Variant, run_jobs
 from fanweave.sim.report.bench_rows import BenchRow
@@ -37,13 +38,14 @@ def rows(
     quick : bool
         The small model and 16 workloads alone.
     seed : int
-        Of the first of the 20 seeds of ties.
+        The first of the 20 seeds of ties, and of those of steps that are served online.
     part : str, optional
         ``log``, ``ties``, ``trace``, ``grid``, ``grid:CASE`` or ``grid:CASE:RECORD`` (16
         workloads that stand for 64), ``grid64:CASE:RECORD`` (all of them),
         ``newest64:CASE:RECORD`` (all of them with the newest parameters alone), ``layouts``,
         ``layouts:CASE``, or ``ablations`` or ``waterfall``, alone or with ``:CASE`` or
-        ``:CASE:RECORD``; all but the 64 if not given.
+        ``:CASE:RECORD``, or ``online`` (our own scheduler against static plans in hindsight);
+        all but the 64 if not given.
     reference : Path, optional
         Folder with the recorded values, ``log.csv``, ``trace.csv`` and ``trace_totals.csv``;
         errors are printed beside times then.
@@ -61,6 +63,7 @@ def rows(
         "ablations": lambda: ablation_rows(quick),
         "layouts": lambda: layout_rows(quick),
         "waterfall": lambda: waterfall_rows(quick),
+        "online": lambda: online_rows(quick, seed),
     }
     if part is None:
         return [row for each in parts.values() for row in each()]
