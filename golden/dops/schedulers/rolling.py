@@ -132,6 +132,7 @@ class RollingHorizon(Scheduler):
         self._twin = _twins(flat)
         self.origins = []
         self._lists: dict[tuple[str, Phase], list[list[int]]] = {}
+        self._alike: dict[Phase, tuple[list[tuple[Kind, tuple[int, ...]]], list[int]]] = {}
 
     def place(self, work: Pass) -> Plan:
         """Plan a pass, or repeat the last plan where nothing has changed."""
@@ -221,27 +222,21 @@ class RollingHorizon(Scheduler):
             )
 
     def _static_lists(self, work: Pass, name: str) -> list[list[int]]:
+        """Devices of each operator on a static list; nothing if one has none."""
         key = (name, work.phase)
         if key not in self._lists:
-            self._lists[key] = self._allowed(work, Static(name))
+            if work.phase not in self._alike:
+                self._alike[work.phase] = _alike(work)
+            kinds, group_of = self._alike[work.phase]
+            platform, static = work.timing.platform, Static(name)
+            chosen = []
+            for kind, devices in kinds:
+                types = static.types(kind, work.phase)
+                fits = [d for d in devices if platform.devices[d].type in types]
+                chosen.append(list(devices) if kind in _PLACED else fits)
+            whole = all(chosen)
+            self._lists[key] = [chosen[group] for group in group_of] if whole else []
         return self._lists[key]
-
-    def _allowed(self, work: Pass, static: Static) -> list[list[int]]:
-        """Devices of each operator on a static list; nothing if one has none."""
-        platform = work.timing.platform
-        known: dict[tuple[Kind, tuple[int, ...]], list[int]] = {}
-        found = []
-        for operator, devices in zip(work.timing.flat.graph.operators, work.devices, strict=True):
-            key = (operator.kind, tuple(devices))
-            if key not in known:
-                types = static.types(operator.kind, work.phase)
-                known[key] = [
-                    d
-                    for d in devices
-                    if operator.kind in _PLACED or platform.devices[d].type in types
-                ]
-            found.append(known[key])
-        return found if all(known.values()) else []
 
     # What the compiled counterpart does otherwise
 
@@ -272,6 +267,17 @@ def _twins(flat: FlatGraph) -> np.ndarray:
         index[operator.layer, name] = place
         twins[place] = index.get((operator.layer - 1, name), -1)
     return twins
+
+
+def _alike(work: Pass) -> tuple[list[tuple[Kind, tuple[int, ...]]], list[int]]:
+    """Kinds of operators with the devices that they may run on, and the group of each operator."""
+    groups: dict[tuple[Kind, tuple[int, ...]], int] = {}
+    operators = work.timing.flat.graph.operators
+    group_of = [
+        groups.setdefault((operator.kind, tuple(devices)), len(groups))
+        for operator, devices in zip(operators, work.devices, strict=True)
+    ]
+    return list(groups), group_of
 
 
 def _total_work(work: Pass) -> int:

@@ -26,7 +26,7 @@ class Setting:
 
     model: str
     platform: str
-    lengths: tuple[int, ...] = (16, 64, 256)
+    lengths: tuple[int, ...] = (16, 128)
 
 
 SETTINGS = (
