@@ -23,7 +23,7 @@ __all__ = ["PLACED_SPREAD", "PlacedCosts"]
 #: Half-width of the interval of a placed step: its costs come from cards and not from
 #: measurements.
 PLACED_SPREAD = 0.2
-#: Uses over which a scheduler spreads a load: a server runs on and on.
+#: Uses over which a scheduler spreads a load while it settles: a server runs on and on.
 _USES = 1000
 _FRESH: tuple[tuple[Phase, int], ...] = (("prefill", 0), ("decode", 0), ("decode", 1))
 
@@ -33,8 +33,9 @@ class PlacedCosts:
 
     A step is a pass of prefill for each chunk, then one of decode for all sequences at their mean
     context. Weights are where a pass of prefill and two of decode of `max_sequences` have left
-    them, so a step's time hangs on its shape alone. A chunk behind stored tokens takes what the
-    whole prompt up to its end takes longer than the prompt up to its begin.
+    them, so a step's time hangs on its shape alone; and since they go back there, a scheduler
+    counts a load in full, and loads only what pays within the step. A chunk behind stored tokens
+    takes what the whole prompt up to its end takes longer than the prompt up to its begin.
 
     Parameters
     ----------
@@ -99,10 +100,12 @@ class PlacedCosts:
         self.planned = 0
         self._end = 0
         self._energy = 0.0
+        self._uses = _USES
         for phase, token in _FRESH:
             batch = 1 if phase == "prefill" else max_sequences
             self._pass(PassStep(phase, batch, max(1, max_tokens // 2) + token))
         self._warm = self._machine.snapshot(), self._end
+        self._uses = 1
 
     def _types(self, phase: Phase) -> Callable[..., tuple[str, ...]]:
         return lambda kind: self._scheduler.types(kind, phase)
@@ -184,6 +187,6 @@ class PlacedCosts:
             costs=costs,
             phase=step.phase,
             token=0,
-            tokens=_USES,
+            tokens=self._uses,
             devices=self._devices[step.phase],
         )

@@ -1,6 +1,7 @@
 """What a change does: the metrics of a run beside those of another one that were kept as JSON."""
 
 import json
+import math
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -91,7 +92,7 @@ def print_differences(rows: list[tuple[str, float, float]], *, stream: TextIO) -
             f"{after / before - 1:+.1%}" if before else "",
         ]
         for name, before, after in rows
-        if before != after
+        if not math.isclose(before, after, rel_tol=1e-12)
     ]
     same = len(rows) - len(cells)
     print_table(columns, cells, title=f"against the other run; {same} are the same", stream=stream)

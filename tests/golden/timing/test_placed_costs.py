@@ -91,3 +91,18 @@ def test_a_trace_is_served_with_kept_plans_and_without(trace_of):
     assert faster.recorder.last_at != kept.recorder.last_at
     with pytest.raises(InputError, match="scheduler"):
         serve_placed(trace, replace(server, scheduler="none"))
+
+
+def test_a_small_batch_does_not_load_weights_again_and_again():
+    """The scheduler plans other places for it, but no step is to pay for loads of the next ones."""
+    costs = PlacedCosts(
+        load_model("qwen-1.8b"),
+        load_platform("hp32"),
+        Heft,
+        max_sequences=16,
+        max_tokens=1024,
+    )
+    times = [costs.step(StepShape((), n, 600 * n, 600)).stages[0] for n in (1, 2, 4, 8, 16)]
+    assert times == sorted(times)
+    for _ in range(2):
+        assert costs.step(StepShape((), 1, 600, 600)).stages[0] == times[0]
