@@ -124,7 +124,7 @@ def run_golden(
     Raises
     ------
     FaultError
-        If it does not end, or a request is denied.
+        If it does not end, or asks for what the model of time does not carry out.
     """
     machines = {island: built.machine() for island, built in prepared.built.items()}
     setups = []

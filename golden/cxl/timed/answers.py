@@ -9,12 +9,15 @@ __all__ = ["answers_back"]
 
 _CHANNELS = (int(Channel.S2M_NDR), int(Channel.S2M_DRS))
 _OPCODES = (int(NdrOpcode.CMP), int(DrsOpcode.MEM_DATA))
+_NXM = int(DrsOpcode.MEM_DATA_NXM)
+#: Stands for a DevLoad where an island denied the request: a light load, and no memory.
+_NOTHING = 4
 
 
 @compiled
 def _to_hosts(state: Islands, i):
     """One answer a host and channel, in turn."""
-    devices = state.sizes[2]
+    devices = state.sizes[2] + 1  # the port of errors is one more
     for a in range(2):
         for u in range(state.sizes[1]):
             for after in range(devices):
@@ -30,12 +33,29 @@ def _to_hosts(state: Islands, i):
 
 
 @compiled
+def _refused(state: Islands, i):
+    """What the port of errors answers in this cycle goes to its host's queue."""
+    refused = state.refused[i]
+    if refused[0] < 0:
+        return
+    a, d = 1 - refused[1], state.sizes[2]
+    into = state.back_at[i, a, refused[2], d]
+    place = (into[0] + into[1]) % state.sizes[3]
+    state.back[i, a, refused[2], d, place] = refused[0]
+    state.said[refused[0] % LEGS] = _NOTHING
+    into[1] += 1
+
+
+@compiled
 def _observe(state: Islands, traffic, i, a, d, m, now):
     """An answer's event has its request's address and tag, and how long it took."""
     source = 2 * state.sizes[1] + 3 * d + a
     port = state.sizes[1] + d
     line = traffic.line[m]
-    raised, _ = raise_event(state, i, source, port, _CHANNELS[a], _OPCODES[a], line)
+    opcode = _OPCODES[a]
+    if a and state.said[m % LEGS] == _NOTHING:
+        opcode = _NXM
+    raised, _ = raise_event(state, i, source, port, _CHANNELS[a], opcode, line)
     if not raised:
         return
     leg, event = state.leg[i, m % LEGS], state.slot[i, source]
@@ -45,9 +65,9 @@ def _observe(state: Islands, traffic, i, a, d, m, now):
     event[EVENT.port] = port
     event[EVENT.island] = leg[0]
     event[EVENT.channel] = _CHANNELS[a]
-    event[EVENT.opcode] = _OPCODES[a]
+    event[EVENT.opcode] = opcode
     event[EVENT.ld_id] = leg[4]
-    event[EVENT.dev_load] = state.said[m % LEGS]
+    event[EVENT.dev_load] = state.said[m % LEGS] % _NOTHING
     event[EVENT.sequence] = 0
     event[EVENT.source] = source
 
@@ -56,6 +76,7 @@ def _observe(state: Islands, traffic, i, a, d, m, now):
 def answers_back(state: Islands, traffic, i, now):
     """Answers find their requests, and go to their hosts' queues."""
     _to_hosts(state, i)
+    _refused(state, i)
     for d in range(state.sizes[2]):
         for a in range(2):
             at = state.answer_at[i, a, d]
@@ -76,14 +97,14 @@ def answers_back(state: Islands, traffic, i, now):
             state.used[i, c, d, leg[3] % state.sizes[4]] = 0
             state.table[i, c, d, 0] -= 1
             _observe(state, traffic, i, a, d, m, now)
-            state.load[i, d] = state.said[m % LEGS]
+            state.load[i, d] = state.said[m % LEGS] % _NOTHING
     _forget_popped(state, i)
 
 
 @compiled
 def _forget_popped(state: Islands, i):
     """Places that became free in this cycle are free from the next one on."""
-    for d in range(state.sizes[2]):
+    for d in range(state.sizes[2] + 1):
         for u in range(state.sizes[1]):
             for n in range(2):
                 state.cross_at[i, n, d, u, 2] = 0

@@ -5,13 +5,14 @@ from fanweave.golden.cxl.timed.events import raise_event
 from fanweave.golden.cxl.timed.state import COUNTS, EVENT, LEGS, RING, Islands
 from fanweave.golden.isa.cxl_event import Channel, ReqOpcode, RwdOpcode, VerdictAction
 
-__all__ = ["BAD_VERDICT", "UNMAPPED", "enter", "leave_entries", "to_devices"]
+__all__ = ["BAD_VERDICT", "UNMAPPED", "enter", "leave_entries", "refuse", "to_devices"]
 
-#: Faults: the timed model answers every request by a device.
+#: Faults: what the timed model does not carry out.
 UNMAPPED, BAD_VERDICT = 1, 2
 _REDIRECT, _DELAY = int(VerdictAction.REDIRECT), int(VerdictAction.DELAY)
 _PASS, _PROMOTE = int(VerdictAction.PASS), int(VerdictAction.PROMOTE)
-_SPILL = int(VerdictAction.SPILL)
+_SPILL, _DENY = int(VerdictAction.SPILL), int(VerdictAction.DENY)
+_MIRROR = int(VerdictAction.MIRROR)
 _CHANNELS = (int(Channel.M2S_REQ), int(Channel.M2S_RWD))
 _READ, _WRITE = int(ReqOpcode.MEM_RD), int(RwdOpcode.MEM_WR)
 _TOKEN = 256
@@ -82,6 +83,54 @@ def to_devices(state: Islands, i, now):
 
 
 @compiled
+def _chosen(state: Islands, i, c):
+    """The host whose denied request is next, of a channel; -1 if there is none."""
+    turn, hosts, d = state.turn[i, c, state.sizes[2]], state.sizes[1], state.sizes[2]
+    if turn[1]:
+        return turn[2]
+    for after in range(hosts):
+        u = (turn[0] + 1 + after) % hosts
+        if state.cross_at[i, c, d, u, 1]:
+            return u
+    return -1
+
+
+@compiled
+def refuse(state: Islands, i):
+    """The port of errors answers one denied request, of both channels in turn, if it can."""
+    d, at = state.sizes[2], state.refuser[i]
+    state.refused[i, 0] = -1
+    c = -1
+    if at[1]:
+        c = at[2]
+    else:
+        for after in range(2):
+            other = (at[0] + 1 + after) % 2
+            if _chosen(state, i, other) >= 0:
+                c = other
+                break
+    for other in range(2):
+        u = _chosen(state, i, other)
+        if u >= 0 and other != c:
+            state.turn[i, other, d, 1], state.turn[i, other, d, 2] = 1, u
+    if c < 0:
+        return
+    u = _chosen(state, i, c)
+    if state.back_at[i, 1 - c, u, d, 1] == state.sizes[3]:
+        state.turn[i, c, d, 1], state.turn[i, c, d, 2] = 1, u
+        at[1], at[2] = 1, c
+        return
+    at[0], at[1] = c, 0
+    state.turn[i, c, d, 0], state.turn[i, c, d, 1] = u, 0
+    queue = state.cross_at[i, c, d, u]
+    refused = state.refused[i]
+    refused[0], refused[1], refused[2] = state.cross[i, c, d, u, queue[0]], c, u
+    queue[0] = (queue[0] + 1) % state.sizes[3]
+    queue[1] -= 1
+    queue[2] = 1
+
+
+@compiled
 def _grant(state: Islands, i, u, c, pays, other):
     """A head that waits for tokens: whether it may go on, or waits on."""
     bucket, at = state.bucket[i, u], state.ring_at[i, u, c]
@@ -128,12 +177,17 @@ def _place_of(state: Islands, i, u, head):
     """Action of a head's verdict, and where the head goes by it."""
     action = head[5] if head[4] else _PASS
     port, ld_id = head[1], head[2]
-    if action == _REDIRECT and state.own[i, u, head[6]] >= 0:
-        port, ld_id = head[6], state.own[i, u, head[6]]
-    if (not head[4] and head[8]) or action > _DELAY:
-        # A default that denies, or a verdict that this model does not carry out.
-        if action != _PROMOTE and action != _SPILL:
-            state.clock[5] = BAD_VERDICT
+    if not head[4] and head[8]:
+        action = _DENY
+    if action == _REDIRECT:
+        if state.own[i, u, head[6]] >= 0:
+            port, ld_id = head[6], state.own[i, u, head[6]]
+        elif head[8]:
+            action = _DENY
+    if action == _MIRROR:  # this model does not carry it out
+        state.clock[5] = BAD_VERDICT
+    elif action == _DENY:
+        port = state.sizes[1] + state.sizes[2]
     elif port < 0:
         state.clock[5] = UNMAPPED
     return action, port, ld_id
@@ -151,7 +205,9 @@ def _leave(state: Islands, i, u, c, port, ld_id):
     state.cross[i, c, port - state.sizes[1], u, place] = head[0]
     into[1] += 1
     state.leg[i, head[0] % LEGS, 4] = ld_id
-    if port != head[1]:
+    if port == state.sizes[1] + state.sizes[2]:
+        state.counts[i, COUNTS.denied] += 1
+    elif port != head[1]:
         state.counts[i, COUNTS.redirected] += 1
     state.counts[i, COUNTS.judged] += head[4]
     at[0] = (at[0] + 1) % RING

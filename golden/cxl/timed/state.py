@@ -77,6 +77,7 @@ class _Counts(NamedTuple):
     delay_cycles: int = 10
     promoted: int = 11
     judged: int = 12
+    denied: int = 13
 
 
 COUNTS = _Counts()
@@ -115,10 +116,15 @@ _FIELDS: tuple[tuple[str, tuple[int, ...]], ...] = (
     ("ring", (_I, _U, 2, RING, 9)),
     ("ring_at", (_I, _U, 2, 4)),
     ("entered", (_I, _U, 2, 32)),
-    # Crossbar of requests, with head, level, popped; last, kept, held of its arbiters.
-    ("cross", (_I, 2, _D, _U, _Q)),
-    ("cross_at", (_I, 2, _D, _U, 3)),
-    ("turn", (_I, 2, _D, 3)),
+    # Crossbar of requests, with head, level, popped; last, kept, held of its arbiters. Behind the
+    # devices comes the port of errors, of both crossbars.
+    ("cross", (_I, 2, _D + 1, _U, _Q)),
+    ("cross_at", (_I, 2, _D + 1, _U, 3)),
+    ("turn", (_I, 2, _D + 1, 3)),
+    # The port of errors: channel that was answered last, kept, held; message that it answers in
+    # this cycle, or -1, its channel and host.
+    ("refuser", (_I, 3)),
+    ("refused", (_I, 3)),
     # Tables of tags: slots in use; level, place, round. Reads that were open when the cycle before
     # began, and when this one did. Message or -1 on the link to a device.
     ("used", (_I, 2, _D, SLOTS)),
@@ -129,8 +135,8 @@ _FIELDS: tuple[tuple[str, tuple[int, ...]], ...] = (
     ("answer", (_I, 2, _D, RING)),
     ("answer_at", (_I, 2, _D, 3)),
     ("answer_credit", (_I, 2, _D, 2)),
-    ("back", (_I, 2, _U, _D, _Q)),
-    ("back_at", (_I, 2, _U, _D, 3)),
+    ("back", (_I, 2, _U, _D + 1, _Q)),
+    ("back_at", (_I, 2, _U, _D + 1, 3)),
     ("back_last", (_I, 2, _U)),
     ("home", (_I, 2, _U)),
     ("load", (_I, _D)),
@@ -158,7 +164,7 @@ _FIELDS: tuple[tuple[str, tuple[int, ...]], ...] = (
     ("forth", (_I, 2, _D, PENDING, 2)),
     ("forth_at", (_I, 2, _D, 2)),
     # Of messages by number % LEGS: host, LD and tag above, tag and LD below, when it was sent
-    # there; DevLoad of its answer.
+    # there; DevLoad of its answer, or 4 if it was denied.
     ("leg", (_I, LEGS, 6)),
     ("said", (LEGS,)),
     ("counts", (_I, len(COUNTS))),
@@ -202,12 +208,14 @@ def new_islands(
     state = np.zeros(1, dtype=_RECORD).view(np.recarray)[0]
     state.sizes[:] = [islands, upstream, downstream, queue, SLOTS, rules, decoders, entries]
     state.clock[4] = 1
-    for nothing in (state.own, state.arrived, state.entered, state.out, state.home):
+    for name in ("own", "arrived", "entered", "out", "home", "refused"):
+        nothing = getattr(state, name)
         nothing[...] = -1
     state.credit[..., 0] = RING
     state.answer_credit[..., 0] = RING
     # Who was served last: the last one, so that the first comes first.
     state.turn[..., 0] = upstream - 1
-    state.back_last[...] = downstream - 1
+    state.back_last[...] = downstream
+    state.refuser[:, 0] = 1
     state.hook_at[:, 3] = 2 * upstream + 3 * downstream - 1
     return state

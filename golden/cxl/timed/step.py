@@ -4,7 +4,7 @@ from fanweave.golden.cxl.timed.answers import answers_back
 from fanweave.golden.cxl.timed.compile import compiled
 from fanweave.golden.cxl.timed.events import adapt, collect
 from fanweave.golden.cxl.timed.ports import answers_leave, carry, requests_leave
-from fanweave.golden.cxl.timed.requests import enter, leave_entries, to_devices
+from fanweave.golden.cxl.timed.requests import enter, leave_entries, refuse, to_devices
 from fanweave.golden.cxl.timed.state import Islands
 from fanweave.golden.cxl.timed.traffic import Traffic, issue
 
@@ -36,6 +36,7 @@ def _cycle(state: Islands, traffic: Traffic, now):
         requests_leave(state, i, now)
         answers_leave(state, traffic, i, now)
         to_devices(state, i, now)
+        refuse(state, i)
         leave_entries(state, i)
         asked = adapt(state, traffic, i, now) or asked
         collect(state, i)

@@ -156,7 +156,7 @@ class TimedSystem:
         Raises
         ------
         FaultError
-            If it does not end within so many cycles, or a request is denied or has no device.
+            If it does not end within so many cycles, or a request is mirrored or has no device.
         """
         while True:
             status = run(self.state, self.traffic, self.start + cycles)
@@ -167,8 +167,8 @@ class TimedSystem:
                 raise FaultError(f"the system did not end within {cycles:,} cycles")
             if status == FAULT:
                 raise FaultError(
-                    f"cycle {now}: a request is denied or has no device, which this model of time "
-                    "does not carry out"
+                    f"cycle {now}: a request is mirrored or has no device, which this model of "
+                    "time does not carry out"
                 )
             for island in range(self.around.islands):
                 if self.state.seat_at[island, 4]:

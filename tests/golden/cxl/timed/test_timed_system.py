@@ -65,6 +65,11 @@ def inline(*, pace=50, known=True):
     ]
 
 
+def wide(writes):
+    """The same with verdicts for 128 KiB."""
+    return [*writes[:-1], register("verdicts", enable=1, programs=1, shift=5)]
+
+
 def traffic(flows, *, hosts=1, outstanding=64):
     """A task a host; flows are rows of host, page, lines and kind."""
     total = sum(lines for _, _, lines, _ in flows)
@@ -201,7 +206,7 @@ def test_a_verdict_holds_behind_its_pace():
     assert far == 0
     system, _ = play(
         [(0, NEAR, 300, READ)],
-        writes=[*inline(pace=100)[:-1], register("verdicts", enable=1, programs=1, shift=5)],
+        writes=wide(inline(pace=100)),
         judge=says(VerdictAction.REDIRECT, island=3),
     )
     assert 300 - int(system.state.busy[0, 1, 2]) == count(system, "misses") < 120
@@ -211,7 +216,7 @@ def test_a_verdict_holds_behind_its_pace():
 def test_a_spill_keeps_what_is_open_below_its_limit(limit):
     system, _ = play(
         [(0, NEAR, 2000, READ)],
-        writes=[*inline(pace=60)[:-1], register("verdicts", enable=1, programs=1, shift=5)],
+        writes=wide(inline(pace=60)),
         judge=says(VerdictAction.SPILL, island=3, tokens=limit),
         near=DeviceTiming(latency=200),
         outstanding=128,
@@ -248,6 +253,35 @@ def test_writes_do_not_spill():
     assert int(system.state.busy[0, 0, 3]) == 200
 
 
+@pytest.mark.parametrize("kind", [READ, WRITE])
+def test_a_denied_request_is_answered_by_the_switch(kind):
+    system, taken = play(
+        [(0, NEAR, 1000, kind)], writes=wide(inline(pace=60)), judge=says(VerdictAction.DENY)
+    )
+    denied = count(system, "denied")
+    assert denied == count(system, "hits") > 800
+    assert int(system.state.busy[0, 0, 2 + kind]) == 1000 - denied
+    # None at a device; but the first ones waited in the ring, and a message a cycle comes behind.
+    assert min(taken) == WAY
+    assert WAY + 20 <= np.median(taken) <= WAY + 20 + 2
+
+
+def test_denied_requests_of_two_hosts_leave_in_turn():
+    """The port of errors answers one a cycle, reads and writes together."""
+    system, _ = play(
+        [(host, NEAR, 500, kind) for host in range(2) for kind in (READ, WRITE)],
+        hosts=2,
+        writes=wide(inline(pace=60)),
+        judge=says(VerdictAction.DENY),
+    )
+    assert count(system, "denied") == count(system, "hits") > 800
+    # Each of the four is denied about as often, and one a cycle in all at most.
+    passed = system.state.busy[0, 0, 2:4]
+    assert abs(int(passed[0]) - int(passed[1])) < 100
+    ends = [int(system.traffic.done[system.traffic.host == host].max()) for host in range(2)]
+    assert abs(ends[0] - ends[1]) < 200
+
+
 def test_two_hosts_share_a_memory_in_turn():
     system, taken = play([(0, NEAR, 100, READ), (1, NEAR, 100, READ)], hosts=2)
     by_host = [taken[system.traffic.host == host] for host in range(2)]
@@ -271,10 +305,11 @@ def test_a_link_between_islands_costs_its_cycles_both_ways():
 
 
 def test_what_it_does_not_carry_out_ends_the_run():
-    with pytest.raises(FaultError, match="a request is denied or has no device"):
+    with pytest.raises(FaultError, match="a request is mirrored or has no device"):
         play([(0, 0x300, 1, READ)])
-    with pytest.raises(FaultError, match="a request is denied or has no device"):
-        play([(0, NEAR, 300, READ)], writes=inline(pace=20), judge=says(VerdictAction.DENY))
+    mirrors = says(VerdictAction.MIRROR, island=3)
+    with pytest.raises(FaultError, match="a request is mirrored or has no device"):
+        play([(0, NEAR, 300, READ)], writes=inline(pace=20), judge=mirrors)
     with pytest.raises(FaultError, match="did not end within 100,000 cycles"):
         play([(0, NEAR, 300, READ)], near=DeviceTiming(latency=20, read=1000))
 

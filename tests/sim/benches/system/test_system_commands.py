@@ -172,6 +172,19 @@ def test_a_small_window_agrees(scenario):
 
 
 @pytest.mark.verilator
+def test_what_is_denied_agrees(scenario):
+    """A host writes what it may only read: its program denies that, the port of errors answers."""
+    prepared = prepare(load_scenario(str(scenario)), None)
+    for row, name in zip(prepared.plan.flows, prepared.plan.movements, strict=True):
+        if name == "gpu0_reads_attention_weights":
+            row[3] = 1
+    seen = check_window(prepared, IslandConfig(), window=2000)
+    counts = seen.run.result.counts
+    assert counts["island0"]["denied"] > 100
+    assert seen.run.result.actions["island0"]["DENY"] > 1
+
+
+@pytest.mark.verilator
 def test_a_difference_is_a_fault(scenario, monkeypatch):
     """Golden that is off by a cycle for one message, and one that misses a verdict."""
     prepared = prepare(load_scenario(str(scenario)), None)
