@@ -2,16 +2,26 @@
 
 The programs of `fanweave.sw.kernels.layers` spend their time in one inner loop each, whose turns
 overlap the scalar core, loads from the L1, and the lanes. A turn costs what the slowest of them
-needs; how much that is was fitted to RTL, with the smallest error over products of several
-shapes and densities (``fanweave bench cluster --part model`` compares with others).
+needs, and what the DMA moves meanwhile takes turns of the L1 from both. How much that is was
+fitted to RTL, with the smallest error over ten products of several shapes and densities
+(``fanweave bench cluster --part model`` compares).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 
 import numpy as np
 
-__all__ = ["DENSE", "SPARSE", "DenseCosts", "SparseCosts", "dense_cycles", "sparse_cycles"]
+__all__ = [
+    "DENSE",
+    "SPARSE",
+    "BlockCosts",
+    "DenseCosts",
+    "SparseCosts",
+    "dense_cycles",
+    "sparse_cycles",
+]
 
 #: Multiply-accumulates of FP32 a cycle.
 _LANES = 8
@@ -22,31 +32,46 @@ _DMA_BYTES = 64
 
 
 @dataclass(frozen=True, kw_only=True)
+class BlockCosts:
+    """Cycles of what both programs do around their inner loops.
+
+    Attributes
+    ----------
+    block : float
+        A block: transfers are started, and waited for.
+    share : float
+        Of each cycle of the DMA that work beside it loses.
+    latency : float
+        From the start of a transfer to its first bytes.
+    start : float
+        All that comes once.
+    """
+
+    block: float
+    share: float
+    latency: float
+    start: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class SparseCosts:
     """Cycles of parts of ``layer-sparse``.
 
     Attributes
     ----------
     row : float
-        A row of weights beside its words.
-    word : float
-        A word of eight of its weights.
+        A row of weights beside its words, of eight of its weights each, which take a cycle.
     least : float
         The shortest that a row takes: what the scalar core needs.
     output : float
         An output row of a block: its sums come and go.
-    block : float
-        A block: transfers are started, and waited for.
-    start : float
-        All that comes once.
+    around : BlockCosts
     """
 
     row: float
-    word: float
     least: float
     output: float
-    block: float
-    start: float
+    around: BlockCosts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,20 +86,28 @@ class DenseCosts:
         A row of weights for a single output row, likewise.
     strip : float
         Sums of a strip of columns come and go.
-    block, start : float
-        As of `SparseCosts`.
+    around : BlockCosts
     """
 
     four: float
     one: float
     strip: float
-    block: float
-    start: float
+    around: BlockCosts
 
 
 #: Fitted to RTL, the cluster ``ventaglio-fp32``.
-SPARSE = SparseCosts(row=5.5, word=1.0, least=13.2, output=33.0, block=60.0, start=300.0)
-DENSE = DenseCosts(four=0.5, one=2.5, strip=60.0, block=60.0, start=300.0)
+SPARSE = SparseCosts(
+    row=2.5,
+    least=13.6,
+    output=73.4,
+    around=BlockCosts(block=37.1, share=0.57, latency=108.4, start=260.4),
+)
+DENSE = DenseCosts(
+    four=0.52,
+    one=0.0,
+    strip=37.0,
+    around=BlockCosts(block=61.9, share=0.295, latency=250.2, start=505.5),
+)
 
 
 def sparse_cycles(
@@ -99,14 +132,23 @@ def sparse_cycles(
         Of its parts.
     """
     outputs, inputs = a.shape
-    tiles, chunks = ceil(w.shape[1] / width), ceil(inputs / depth)
-    used = np.count_nonzero(a, axis=0).astype(np.float64)  # how often each row is asked for
-    total = costs.start + tiles * chunks * (costs.block + outputs * costs.output)
-    for tile in range(tiles):
-        weights = np.count_nonzero(w[:, tile * width : (tile + 1) * width], axis=1)
+    used = a != 0
+    asked = np.count_nonzero(used, axis=0)  # how often each row is wanted
+    work, moved = [], []
+    for tile in range(0, w.shape[1], width):
+        weights = np.count_nonzero(w[:, tile : tile + width], axis=1)
         words = -(-weights // _LANES)
-        total += float(used @ np.maximum(costs.least, costs.row + costs.word * words))
-    return total
+        turns = asked * np.maximum(costs.least, costs.row + words)
+        for at in range(0, inputs, depth):
+            rows = slice(at, at + depth)
+            work.append(float(turns[rows].sum()) + outputs * costs.output)
+            # Records and masks go along with weights, places with activations.
+            count = min(depth, inputs - at)
+            block = count * (4 + width / 8) + 4 * int(weights[rows].sum())
+            moved.append(block + 4 * outputs + 6 * int(asked[rows].sum()))
+    return _through(
+        work, moved, 4 * outputs * width, chunks=ceil(inputs / depth), costs=costs.around
+    )
 
 
 def dense_cycles(
@@ -129,15 +171,37 @@ def dense_cycles(
     costs : DenseCosts
         Of its parts.
     """
-    tiles, chunks = ceil(columns / width), ceil(inputs / depth)
     four, one = divmod(outputs, 4)
-    total = costs.start
-    for chunk in range(chunks):
-        rows = min(depth, inputs - chunk * depth)
-        strips, long_strips = ceil(width / _STRIP), ceil(width / _LONG_STRIP)
-        work = four * (rows * (4 * width / _LANES + strips * costs.four) + strips * costs.strip)
-        work += one * (
+    strips, long_strips = ceil(width / _STRIP), ceil(width / _LONG_STRIP)
+    work, moved = [], []
+    for at in [*range(0, inputs, depth)] * ceil(columns / width):
+        rows = min(depth, inputs - at)
+        cycles = four * (rows * (4 * width / _LANES + strips * costs.four) + strips * costs.strip)
+        cycles += one * (
             rows * (width / _LANES + long_strips * costs.one) + long_strips * costs.strip
         )
-        total += tiles * (costs.block + max(work, 4 * rows * width / _DMA_BYTES))
+        work.append(cycles)
+        moved.append(4.0 * rows * (width + outputs) + 16)
+    return _through(
+        work, moved, 4 * outputs * width, chunks=ceil(inputs / depth), costs=costs.around
+    )
+
+
+def _through(
+    work: Sequence[float],
+    moved: Sequence[float],
+    tile_bytes: int,
+    *,
+    chunks: int,
+    costs: BlockCosts,
+) -> float:
+    """Cycles of all blocks; beside each the next one comes, and after each last chunk a tile
+    leaves."""
+    total = costs.start + costs.latency + moved[0] / _DMA_BYTES
+    for number, cycles in enumerate(work):
+        beside = moved[number + 1] if number + 1 < len(work) else 0.0
+        if (number + 1) % chunks == 0:
+            beside += tile_bytes
+        busy = beside / _DMA_BYTES
+        total += max(costs.block + cycles + costs.share * busy, costs.latency + busy)
     return total

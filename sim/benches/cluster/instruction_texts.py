@@ -150,7 +150,7 @@ def show_instructions(dump: Path, config: ClusterConfig) -> list[str]:
         traces += [
             follow(
                 f"slot_{hart}_{slot}",
-                rf"{sequencer}storage\..*\[{slot}\]",
+                rf"{sequencer}storage\[{slot}\]",
                 slots,
                 (rf"{sequencer}table\.live", slot),
             )
