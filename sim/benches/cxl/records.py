@@ -176,7 +176,9 @@ MESSAGE_WORDS = {
 EVENT_BITS = sum(8 * field.bytes for field in EVENT_FIELDS)
 _TAG_BITS, _PROGRAM_BITS, _R0_BITS = 16, 8, 64
 _EVENT_BYTES = -(-(EVENT_BITS + _TAG_BITS + _PROGRAM_BITS) // 32) * 4
-_VERDICT_BYTES = -(-(_R0_BITS + _TAG_BITS + 1) // 32) * 4
+#: Of a verdict, behind whether it failed: what only a memory of verdicts fills.
+_AGAIN_BITS = 1 + 3 + 40
+_VERDICT_BYTES = -(-(_R0_BITS + _TAG_BITS + 1 + _AGAIN_BITS) // 32) * 4
 
 
 def read_records(log: BinaryIO) -> Iterator[Record]:
@@ -201,7 +203,7 @@ def _asked(log: BinaryIO) -> Asked:
 def _told(log: BinaryIO) -> Told:
     bits = int.from_bytes(log.read(_VERDICT_BYTES), "little")
     r0, bits = bits & (1 << _R0_BITS) - 1, bits >> _R0_BITS
-    return Told(bits & (1 << _TAG_BITS) - 1, r0, bool(bits >> _TAG_BITS))
+    return Told(bits & (1 << _TAG_BITS) - 1, r0, bool(bits >> _TAG_BITS & 1))
 
 
 def _moved(log: BinaryIO) -> Moved:
