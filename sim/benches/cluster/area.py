@@ -296,12 +296,14 @@ def area_rows(quick: bool, seed: int) -> Iterator[BenchRow]:
         before = area.logic
     if quick or smallest is None:
         return
-    for cores, preset in ((1, "one-core-ventaglio"), (2, "ventaglio")):
-        yield from _whole(cores, PRESETS[preset], smallest)
+    for preset in ("ventaglio-fp32", "one-core-ventaglio", "ventaglio"):
+        yield from _whole(PRESETS[preset], smallest)
 
 
-def _whole(cores: int, config: ClusterConfig, release: Area) -> Iterator[BenchRow]:
-    case = f"{cores} core{'s' * (cores > 1)}, all formats"
+def _whole(config: ClusterConfig, release: Area) -> Iterator[BenchRow]:
+    cores, ventaglio = config.cores, config.vector.ventaglio
+    formats = "FP32" if ventaglio is None or len(ventaglio.formats) == 1 else "all formats"
+    case = f"{cores} core{'s' * (cores > 1)}, {formats}"
     lines = _lines(config)
     everything = _sum(list(lines.values()))
     for name, area in lines.items():
@@ -316,7 +318,7 @@ def _whole(cores: int, config: ClusterConfig, release: Area) -> Iterator[BenchRo
     )
     own = _sum([area for name, area in lines.items() if name.startswith("Ventaglio")])
     memories = lines["L1"].total + lines["instruction memory"].total
-    for kind, mine in (("all formats", own), ("as the public release has", release.times(cores))):
+    for kind, mine in ((formats, own), ("as the public release has", release.times(cores))):
         others = everything.total - own.total
         for where, rest in (("", others), (" without L1 and instructions", others - memories)):
             yield _row(

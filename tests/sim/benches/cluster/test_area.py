@@ -86,7 +86,7 @@ def test_lines_add_up_and_know_ventaglio(monkeypatch):
     assert lines["vector: front"].logic == 2 * 16
     assert lines["L1"].flip_flops == 3
     assert lines["L1"].total == pytest.approx(16 + 100 * area.GE_PER_BIT)
-    rows = list(area._whole(2, PRESETS["ventaglio"], area.Area(logic=5.0)))
+    rows = list(area._whole(PRESETS["ventaglio"], area.Area(logic=5.0)))
     share = {row.case: row for row in rows if row.metric == "area_share"}
     own = share["2 cores, all formats: Ventaglio, all formats, of the cluster"]
     everything = next(row for row in rows if row.origin == "assumed").value
