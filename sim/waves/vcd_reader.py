@@ -243,7 +243,8 @@ def _vector(path: Path | str, kind: bytes, text: bytes) -> Value:
             return float(text)
         if kind in b"bB" and not text.strip(b"01"):
             return int(text, 2)
-        return text.decode("ascii")
+        # Texts have no-break spaces, which are no ASCII.
+        return text.decode("utf-8" if kind in b"sS" else "ascii")
     except ValueError:
         raise _damaged(path, kind + text) from None
 

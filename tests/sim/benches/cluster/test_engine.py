@@ -62,7 +62,7 @@ def test_the_report_has_utilisation_and_lost_cycles(program):
     assert "fetch" in result.measures["no instruction issued"]
 
 
-def test_waves_show_instructions_as_text(program, tmp_path, monkeypatch, capsys):
+def test_waves_show_instructions_as_text(program, capsys):
     request = RunRequest(program=program, preset="small", limit=100_000, waves="0:2000")
     assert run(request).ending is Ending.PASS
     said = capsys.readouterr().err
