@@ -89,7 +89,8 @@ def test_tables_fit_their_width_and_tell_origins_apart(wrong, capsys):
 
 
 def test_endings_are_told(wrong):
-    cycle = {**wrong, "ending": "cycle", "first": 2, "best": 3}
+    rounds = wrong["rounds"][:3]
+    cycle = {**wrong, "rounds": rounds, "ending": "cycle", "first": 2, "best": 3}
     assert "Rounds 2 to 3 would come again and again: a cycle. Round 3" in ending_words(cycle)
     alone = {**wrong, "rounds": wrong["rounds"][:1]}
     assert ending_words(alone).startswith("Nothing changed")
