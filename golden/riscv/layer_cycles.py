@@ -3,7 +3,7 @@
 The programs of `fanweave.sw.kernels.layers` spend their time in one inner loop each, whose turns
 overlap the scalar core, loads from the L1, and the lanes. A turn costs what the slowest of them
 needs, and what the DMA moves meanwhile takes turns of the L1 from both. How much that is was
-fitted to RTL, with the smallest error over ten products of several shapes and densities
+fitted to RTL, with the smallest error over 13 products of several shapes and densities
 (``fanweave bench cluster --part model`` compares).
 """
 
@@ -61,6 +61,8 @@ class SparseCosts:
     ----------
     row : float
         A row of weights beside its words, of eight of its weights each, which take a cycle.
+    columns : float
+        32 columns of a tile, whose mask has to be gone through.
     least : float
         The shortest that a row takes: what the scalar core needs.
     output : float
@@ -69,6 +71,7 @@ class SparseCosts:
     """
 
     row: float
+    columns: float
     least: float
     output: float
     around: BlockCosts
@@ -97,16 +100,17 @@ class DenseCosts:
 
 #: Fitted to RTL, the cluster ``ventaglio-fp32``.
 SPARSE = SparseCosts(
-    row=2.5,
-    least=13.6,
-    output=73.4,
-    around=BlockCosts(block=37.1, share=0.57, latency=108.4, start=260.4),
+    row=0.2,
+    columns=0.49,
+    least=14.35,
+    output=32.3,
+    around=BlockCosts(block=113.9, share=0.35, latency=260.0, start=166.2),
 )
 DENSE = DenseCosts(
-    four=0.52,
+    four=0.467,
     one=0.0,
-    strip=37.0,
-    around=BlockCosts(block=61.9, share=0.295, latency=250.2, start=505.5),
+    strip=45.4,
+    around=BlockCosts(block=154.7, share=0.0, latency=249.8, start=267.6),
 )
 
 
@@ -134,11 +138,12 @@ def sparse_cycles(
     outputs, inputs = a.shape
     used = a != 0
     asked = np.count_nonzero(used, axis=0)  # how often each row is wanted
+    turn = costs.row + costs.columns * width / 32
     work, moved = [], []
     for tile in range(0, w.shape[1], width):
         weights = np.count_nonzero(w[:, tile : tile + width], axis=1)
         words = -(-weights // _LANES)
-        turns = asked * np.maximum(costs.least, costs.row + words)
+        turns = asked * np.maximum(costs.least, turn + words)
         for at in range(0, inputs, depth):
             rows = slice(at, at + depth)
             work.append(float(turns[rows].sum()) + outputs * costs.output)

@@ -14,7 +14,7 @@ from fanweave.golden.riscv.layer_cycles import (
 )
 
 AROUND = BlockCosts(block=0, share=0, latency=0, start=0)
-FREE = SparseCosts(row=0, least=0, output=0, around=AROUND)
+FREE = SparseCosts(row=0, columns=0, least=0, output=0, around=AROUND)
 NOTHING = DenseCosts(four=0, one=0, strip=0, around=AROUND)
 
 
@@ -40,6 +40,7 @@ def test_parts_of_a_sparse_layer():
     assert sparse(output=1001) - base == pytest.approx(8)
     # Three activations, each with a row in both tiles.
     assert sparse(output=1000, row=1) - base == pytest.approx(6)
+    assert sparse(output=1000, columns=1) - base == pytest.approx(6)
     # Row 0 has two words and one, twice; row 3 none and one, once.
     assert sparse(output=1000, least=2) - base == pytest.approx(2 * 1 + 2 + 1)
 
