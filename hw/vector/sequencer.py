@@ -53,8 +53,8 @@ class Sequencer(wiring.Component):
     """Gives each instruction a slot, and each unit its instructions in their order.
 
     Lanes get beats as soon as their words are written by the instructions before, word by word:
-    that is chaining; Ventaglio reads, and loads write, likewise. Other units of register groups
-    get an instruction when none of its words waits.
+    that is chaining; Ventaglio and stores read, and loads write, likewise. Other units get
+    an instruction when none of its words waits.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class Sequencer(wiring.Component):
     ascending : In(1); progress, writer : In
         See `MemoryUnit`.
     memory_data, memory_index, permute_vs2, permute_vs1, permute_vd : read ports
-    memory_write, permute_write : write ports; memory_write_slot : In
+    memory_write, permute_write : write ports; memory_write_slot, memory_data_slot : In
     products : stream out of `product_plan`
     weights, indices : read ports; weights_blocked, indices_blocked : Out(1)
     reading : In; fetched : In(1)
@@ -106,6 +106,7 @@ class Sequencer(wiring.Component):
                 **{name: In(read_port(config)) for name in _UNIT_READS},
                 **{name: In(write_port(config)) for name in _UNIT_WRITES},
                 "memory_write_slot": In(slot_bits(config)),
+                "memory_data_slot": In(slot_bits(config)),
                 **self._product_members(),
                 "mask": Out(config.vlen),
                 "flags": Out(5),
@@ -305,7 +306,20 @@ class Sequencer(wiring.Component):
         """Those of the units, and how far loads are."""
         registers, written = self._registers, self._table.written[LANES]
         for place, name in enumerate(_UNIT_READS):
-            wiring.connect(m, wiring.flipped(getattr(self, name)), registers.reads[6 + place])
+            asked, read = getattr(self, name), registers.reads[3 * LANES + place]
+            if name != "memory_data":
+                wiring.connect(m, wiring.flipped(asked), read)
+                continue
+            # A store follows what makes its data word by word.
+            check = self._table.reads[-1]
+            m.d.comb += [
+                check.slot.eq(self.memory_data_slot),
+                check.address.eq(asked.address),
+                read.valid.eq(asked.valid & ~check.blocked),
+                read.address.eq(asked.address),
+                asked.ready.eq(read.ready & ~check.blocked),
+                asked.value.eq(read.value),
+            ]
         wiring.connect(m, wiring.flipped(self.permute_write), registers.writes[LANES + 1])
         write, port, check = self.memory_write, registers.writes[LANES], self._table.writes[LOADS]
         m.d.comb += [

@@ -36,8 +36,8 @@ class SlotTable(wiring.Component):
     begins : stream in of `slot_ranges`; following : Out
         A new instruction, and the slot that it gets.
     reads : array of {slot, address : In; blocked : Out}
-        Whether an instruction in the lanes, or in Ventaglio, may not read a word yet: an older
-        one writes it.
+        Whether an instruction in the lanes or in Ventaglio, or at last a store, may not read a
+        word yet: an older one writes it.
     writes : array of the same
         Whether an instruction in the lanes, or a load, may not write a word yet: an older one
         reads or writes it.
@@ -45,7 +45,7 @@ class SlotTable(wiring.Component):
         Whether it may not use v0 yet.
     transfers : array of {slot : In; blocked : Out}
         Whether an instruction of other units, which reads and writes in any order, has to wait
-        for any of its words; a load or store, for what it reads.
+        for any of its words; a load or store, for its indices and its mask.
     asked : In of `slot_ranges`; asked_blocked : Out(1)
         Whether an instruction that has no slot yet may not read vs2, or its mask, yet.
     read_vs2, read_vs1 : array of {enable, slot, address : In}
@@ -72,7 +72,7 @@ class SlotTable(wiring.Component):
             {
                 "begins": In(stream.Signature(slot_ranges(config))),
                 "following": Out(slot),
-                "reads": Out(word).array(3 * LANES + 2 * products),
+                "reads": Out(word).array(3 * LANES + 2 * products + 1),
                 "writes": Out(word).array(LANES + 1),
                 "masks": Out(whole).array(LANES),
                 "transfers": Out(whole).array(UNITS - LANES),
@@ -177,7 +177,7 @@ class SlotTable(wiring.Component):
             waits = [self._writes_mask(n) for n in slots]
             m.d.comb += mask.blocked.eq((self._select(mask.slot) & Cat(waits)).any())
         for number, transfer in enumerate(self.transfers):
-            self._check_transfer(m, transfer, waits_to_write=number + LANES != LOADS)
+            self._check_transfer(m, transfer, word_by_word=number + LANES == LOADS)
         asked = self.asked
         m.d.comb += self.asked_blocked.eq(
             self._any(
@@ -186,9 +186,9 @@ class SlotTable(wiring.Component):
         )
 
     def _check_transfer(
-        self, m: Module, transfer: wiring.PureInterface, *, waits_to_write: bool
+        self, m: Module, transfer: wiring.PureInterface, *, word_by_word: bool
     ) -> None:
-        """All of an instruction's words at once; what it writes, unless each is asked for."""
+        """All of an instruction's words at once, but for those that are asked for one by one."""
         own = Signal.like(self._ranges[0], name=f"own_{transfer.slot.name}")
         m.d.comb += own.eq(
             or_tree(
@@ -200,13 +200,16 @@ class SlotTable(wiring.Component):
         )
         waits = []
         for number, ranges in enumerate(self._ranges):
-            after_write = _meet(ranges.vd, own.vs1) | _meet(ranges.vd, own.vs2)
-            after_write = after_write | (own.mask & self._writes_mask(number))
+            after_write = _meet(ranges.vd, own.vs2) | (own.mask & self._writes_mask(number))
+            if word_by_word:
+                waits.append(after_write)
+                continue
+            after_write = after_write | _meet(ranges.vd, own.vs1)
             writes_mask = (own.vd.first < self.config.words) & (own.vd.first != own.vd.end)
             after_read = _meet(ranges.vs2, own.vd) | _meet(ranges.vs1, own.vd)
             after_read = after_read | (ranges.mask & writes_mask)
             before_write = _meet(ranges.vd, own.vd) | (after_read & self._reading[number])
-            waits.append((after_write | before_write) if waits_to_write else after_write)
+            waits.append(after_write | before_write)
         m.d.comb += transfer.blocked.eq((self._select(transfer.slot) & Cat(waits)).any())
 
 

@@ -97,7 +97,10 @@ class VectorUnit(wiring.Component):
             sequencer.finished_slot[0].eq(memory.slot),
             sequencer.finished_slot[1].eq(permute.slot),
         ]
-        m.d.comb += sequencer.memory_write_slot.eq(memory.write_slot)
+        m.d.comb += [
+            sequencer.memory_write_slot.eq(memory.write_slot),
+            sequencer.memory_data_slot.eq(memory.data_slot),
+        ]
         if config.ventaglio is None:
             wiring.connect(m, memory.data, sequencer.memory_data)
             wiring.connect(m, memory.write, sequencer.memory_write)
