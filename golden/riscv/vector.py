@@ -15,7 +15,7 @@ from fanweave.golden.riscv.vector_memory import run_memory
 from fanweave.golden.riscv.vector_permute import PERMUTE, WHOLE_MOVES
 from fanweave.golden.riscv.vector_reduce import REDUCE
 from fanweave.golden.riscv.vector_step import Step
-from fanweave.golden.riscv.ventaglio_unit import clear, multiply, refuse_bank
+from fanweave.golden.riscv.ventaglio_unit import clear, multiply, multiply_rows, refuse_bank
 
 if TYPE_CHECKING:
     from fanweave.golden.riscv.hart import Hart
@@ -70,6 +70,8 @@ def _ventaglio(step: Step) -> Closure:
         return _simple(step, lambda: clear(step))
     if step.kind.name.endswith(".vrf"):
         return _simple(step, lambda: multiply(step))
+    if step.kind.name == "vfxmacc.rows":
+        return _simple(step, lambda: multiply_rows(step))
 
     def refuse() -> None:
         raise illegal()  # the old forms do not say where the indices are

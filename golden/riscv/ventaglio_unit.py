@@ -19,7 +19,16 @@ from fanweave.golden.ventaglio.accumulate import add_rows
 from fanweave.golden.ventaglio.model import nonzero
 from fanweave.golden.ventaglio.rows import index_fields
 
-__all__ = ["Pattern", "bank_row", "clear", "multiply", "packed_length", "pattern_of", "refuse_bank"]
+__all__ = [
+    "Pattern",
+    "bank_row",
+    "clear",
+    "multiply",
+    "multiply_rows",
+    "packed_length",
+    "pattern_of",
+    "refuse_bank",
+]
 
 _FORMAT = CSR_BY_NAME["vtlfmt"]
 _ERROR = CSR_BY_NAME["vtlerr"]
@@ -185,12 +194,12 @@ def _first_index_word(step: Step) -> int:
     return step.fields["vs1"] * step.hart.config.vlen // 32
 
 
-def _columns(step: Step, pattern: Pattern, count: int) -> np.ndarray:
-    """Column of each element; int64 [count]."""
+def _columns(step: Step, pattern: Pattern, count: int, row: int) -> np.ndarray:
+    """Column of each element of a row; int64 [count]."""
     position = np.arange(count)
     if pattern.mode is IndexMode.DENSE:
         return position
-    start = _first_index_word(step)
+    start = _first_index_word(step) + row * pattern.index_words(count)
     source = step.vector.bytes.view(np.uint32)[start : start + pattern.index_words(count)]
     if pattern.mode is IndexMode.BITMASK:
         bits = np.unpackbits(source.copy().view(np.uint8), bitorder="little")[: pattern.width]
@@ -225,6 +234,34 @@ def multiply(step: Step) -> None:
         If the configuration is not one, or the destination is not in the bank.
     """
     step.hart.csrs.check_enabled(True, True)
+    pattern, part = _legal_product(step, 1)
+    scalar = _scalar(step, pattern.element)
+    number = np.array([[scalar]], dtype=np.uint32)
+    if pattern.skip_zeros and not nonzero(number, pattern.element)[0, 0]:
+        return
+    _add_row(step, pattern, part, scalar, 0)
+
+
+def multiply_rows(step: Step) -> None:
+    """vfxmacc.rows: products of rows that lie one behind the other in registers.
+
+    Element r of v0 is the scalar of row r. Its weights begin at element r * vl of vs2, its
+    indices behind the whole words of 32 bits of the rows before it. Zero scalars are not skipped.
+
+    Raises
+    ------
+    TrapError
+        As for `multiply`; and if there is no row, or an operand leaves its registers.
+    """
+    rows = step.fields["uimm"]
+    pattern, part = _legal_product(step, rows)
+    scalars = step.vector.bytes.view(f"<u{step.sew // 8}")
+    for row in range(rows):
+        _add_row(step, pattern, part, int(scalars[row]), row)
+
+
+def _legal_product(step: Step, rows: int) -> tuple[Pattern, np.ndarray]:
+    """The pattern in force, and the destination in the bank."""
     if step.vector.illegal or step.vector.vstart:
         raise illegal()
     pattern = pattern_of(step)
@@ -234,19 +271,36 @@ def multiply(step: Step) -> None:
     if pattern.element.bits != step.sew:
         raise _refuse(step, VectorFault.ILLEGAL_FORMAT)
     mapped = step.hart.csrs.values["vtlreg"]
-    group = max(step.vector.lmul8 // 8, 1)
-    if step.fields["vs2"] % group or any(mapped >> step.fields[n] & 1 for n in ("vs1", "vs2")):
+    if any(mapped >> step.fields[n] & 1 for n in ("vs1", "vs2")):
+        raise illegal()
+    if "uimm" in step.fields:
+        _check_rows(step, rows)
+    elif step.fields["vs2"] % max(step.vector.lmul8 // 8, 1):
         raise illegal()
     first = _first_index_word(step)
-    if first + pattern.index_words(step.vl) > step.vector.bytes.shape[0] // 4:
+    if first + rows * pattern.index_words(step.vl) > step.vector.bytes.shape[0] // 4:
         raise illegal()
     width = pattern.columns(step.vl)
     if width > part.shape[0]:
         raise _refuse(step, VectorFault.OVER_CONFIGURATION)
-    scalar = np.array([[_scalar(step, pattern.element)]], dtype=np.uint32)
-    if step.vl == 0 or (pattern.skip_zeros and not nonzero(scalar, pattern.element)[0, 0]):
+    return pattern, part
+
+
+def _check_rows(step: Step, rows: int) -> None:
+    """Scalars are all in v0, which is no accumulator, and weights in the registers."""
+    bits, vlen = rows * step.sew, step.hart.config.vlen
+    if not 0 < bits <= vlen or step.hart.csrs.values["vtlreg"] & 1:
+        raise illegal()
+    if step.fields["vs2"] * vlen + bits * step.vl > 32 * vlen:
+        raise illegal()
+
+
+def _add_row(step: Step, pattern: Pattern, part: np.ndarray, scalar: int, row: int) -> None:
+    """The product of one row."""
+    if step.vl == 0:
         return
-    columns = _columns(step, pattern, step.vl)
+    columns = _columns(step, pattern, step.vl, row)
+    width = pattern.columns(step.vl)
     beyond = np.flatnonzero(columns >= width)
     if beyond.size:
         _report(step, VectorFault.INDEX_RANGE, int(beyond[0]))
@@ -255,11 +309,18 @@ def multiply(step: Step) -> None:
         element_format=pattern.element,
         indptr=np.array([0, step.vl]),
         columns=columns,
-        weights=step.vs2(),
-        scalars=scalar,
+        weights=_weights(step, row),
+        scalars=np.array([[scalar]], dtype=np.uint32),
         wanted=np.ones((1, 1), bool),
         base=0,
         stride=0,
         width=width,
         overwrite=step.kind.name.startswith("vfxmul"),
     )
+
+
+def _weights(step: Step, row: int) -> np.ndarray:
+    """Weights of a row."""
+    size = step.sew // 8
+    first = step.fields["vs2"] * step.hart.config.vlen // 8 + row * step.vl * size
+    return step.vector.bytes[first : first + step.vl * size].view(f"<u{size}")

@@ -75,9 +75,9 @@ class Sequencer(wiring.Component):
     memory_data, memory_index, permute_vs2, permute_vs1, permute_vd : read ports
     memory_write, permute_write : write ports; memory_write_slot, memory_data_slot : In
     products : stream out of `product_plan`
-    weights, indices : read ports; weights_blocked, indices_blocked : Out(1)
+    weights, indices : read ports; weights_blocked, indices_blocked, scalars_blocked : Out(1)
     reading : In; fetched : In(1)
-        See `VentaglioUnit`; these five only if there is one.
+        See `VentaglioUnit`; these only if there is one.
     products_wait : Out(1)
         It has not got all of its instructions yet.
     mask : Out(vlen)
@@ -127,6 +127,7 @@ class Sequencer(wiring.Component):
             "indices": In(read_port(config)),
             "weights_blocked": Out(1),
             "indices_blocked": Out(1),
+            "scalars_blocked": Out(1),
             "reading": In(slot_bits(config)),
             "fetched": In(1),
             "products_wait": Out(1),
@@ -284,6 +285,8 @@ class Sequencer(wiring.Component):
             self.products_wait.eq(queue.o.valid),
         ]
         wiring.connect(m, queue.o, wiring.flipped(self.products))
+        scalars = table.masks[PRODUCTS]
+        m.d.comb += [scalars.slot.eq(self.reading), self.scalars_blocked.eq(scalars.blocked)]
         for place, (name, moved) in enumerate(
             (("weights", table.read_vs2[PRODUCTS]), ("indices", table.read_vs1[PRODUCTS]))
         ):

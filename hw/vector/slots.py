@@ -74,7 +74,7 @@ class SlotTable(wiring.Component):
                 "following": Out(slot),
                 "reads": Out(word).array(3 * LANES + 2 * products + 1),
                 "writes": Out(word).array(LANES + 1),
-                "masks": Out(whole).array(LANES),
+                "masks": Out(whole).array(LANES + products),
                 "transfers": Out(whole).array(UNITS - LANES),
                 "asked": In(slot_ranges(config)),
                 "asked_blocked": Out(1),

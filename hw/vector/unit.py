@@ -157,6 +157,8 @@ class VectorUnit(wiring.Component):
         m.d.comb += [
             unit.weights_blocked.eq(sequencer.weights_blocked),
             unit.indices_blocked.eq(sequencer.indices_blocked),
+            unit.mask.eq(sequencer.mask),
+            unit.mask_blocked.eq(sequencer.scalars_blocked),
             sequencer.reading.eq(unit.slot),
             sequencer.fetched.eq(unit.fetched),
             switch.reads_bank.eq(memory.data_bank),

@@ -34,6 +34,8 @@ class ProductFetch(wiring.Component):
     weights, indices : read ports
     weights_blocked, indices_blocked : In(1)
         The word at the port's address may not be read yet.
+    mask : In(vlen); mask_blocked : In(1)
+        v0, and whether it may not be read yet.
     slot : Out
         The instruction whose words are read.
     fetched : Out(1)
@@ -57,6 +59,8 @@ class ProductFetch(wiring.Component):
                 "indices": Out(read_port(config)),
                 "weights_blocked": In(1),
                 "indices_blocked": In(1),
+                "mask": In(config.vlen),
+                "mask_blocked": In(1),
                 "slot": Out((config.slots - 1).bit_length()),
                 "fetched": Out(1),
                 "rows": Out(stream.Signature(product_plan(config))),
@@ -81,30 +85,31 @@ class ProductFetch(wiring.Component):
             m.submodules[f"{name}_extents"] = self._extents[name]
         m.submodules.rows = rows = Queue(shape=product_plan(self.config), depth=_ROWS)
         wiring.connect(m, rows.o, wiring.flipped(self.rows))
-        busy, over, begins, releases = (
-            Signal(name=name) for name in ("reading", "over", "begins", "releases")
+        busy, over, begins, releases, scatters = (
+            Signal(name=name) for name in ("reading", "over", "begins", "releases", "scatters")
         )
         per_word = self.config.word_bits // _INDEX_WORD
-        index_words = (following.index_words + per_word - 1) >> (per_word - 1).bit_length()
+        count = Mux(following.many, following.rows, 1)
+        extent = following.index_words * count
+        index_words = (extent + per_word - 1) >> (per_word - 1).bit_length()
+        weight_bytes = (following.count * count) << following.size
         left = [
-            self._walk(
-                m, "weights", begins, following.weight_words, following.count << following.size
-            ),
-            self._walk(m, "indices", begins, index_words, following.index_words),
+            self._walk(m, "weights", begins, following.weight_words, weight_bytes),
+            self._walk(m, "indices", begins, index_words, extent),
         ]
         m.d.comb += [
-            over.eq(busy & ~left[0] & ~left[1]),
-            self.plans.ready.eq(
-                (~busy | over)
-                & rows.i.ready
+            over.eq(busy & ~left[0] & ~left[1] & ~scatters),
+            begins.eq(
+                self.plans.valid
+                & ~scatters
+                & (~busy | over)
+                & (rows.i.ready | following.many)
                 & Cat(queue.i.ready for queue in self._extents.values()).all()
             ),
-            begins.eq(self.plans.valid & self.plans.ready),
-            rows.i.valid.eq(begins),
-            rows.i.payload.eq(following),
             self.fetched.eq(over & releases),
             self.busy.eq(busy | rows.o.valid),
         ]
+        self._give_rows(m, rows, begins, scatters)
         with m.If(begins):
             m.d.sync += [
                 busy.eq(1),
@@ -115,13 +120,36 @@ class ProductFetch(wiring.Component):
             m.d.sync += busy.eq(0)
         return m
 
+    def _give_rows(self, m: Module, rows: Queue, begins: Signal, scatters: Signal) -> None:
+        """An instruction's only row as it begins; many rows one after the other, with scalars."""
+        following = self.plans.payload
+        number, scalar = Signal(5, name="row_number"), Signal(32, name="row_scalar")
+        goes, last = Signal(name="row_goes"), Signal(name="row_last")
+        with m.Switch(following.size):
+            for size in range(3):
+                with m.Case(size):
+                    m.d.comb += scalar.eq(self.mask.word_select(number, 8 << size))
+        m.d.comb += [
+            goes.eq(scatters & rows.i.ready & ~self.mask_blocked),
+            last.eq(number + 1 == following.rows),
+            rows.i.valid.eq(Mux(scatters, ~self.mask_blocked, begins & ~following.many)),
+            rows.i.payload.eq(following),
+            self.plans.ready.eq(Mux(scatters, goes & last, begins & ~following.many)),
+        ]
+        with m.If(following.many):
+            m.d.comb += rows.i.payload.scalar.eq(scalar)
+        with m.If(begins & following.many):
+            m.d.sync += [scatters.eq(1), number.eq(0)]
+        with m.Elif(goes):
+            m.d.sync += [number.eq(number + 1), scatters.eq(~last)]
+
     def _walk(self, m: Module, name: str, begins: Signal, words: Value, extent: Value) -> Signal:
         """Words of one operand, one behind the other; whether more than this cycle's is left."""
         following = self.plans.payload
         port: wiring.PureInterface = getattr(self, name)
         aligner, extents = self._aligners[name], self._extents[name]
         wiring.connect(m, extents.o, aligner.extents)
-        wanted = Signal(range(8 * self.config.words + 1), name=f"{name}_wanted")
+        wanted = Signal(range(32 * self.config.words + 1), name=f"{name}_wanted")
         there, taken = Signal(name=f"{name}_there"), Signal(name=f"{name}_taken")
         more = Signal(name=f"{name}_more")
         is_row = following.marker == Marker.ROW

@@ -21,12 +21,14 @@ class VentaglioOperation(enum.IntEnum):
     MULTIPLY_ACCUMULATE = 0
     MULTIPLY = 1
     CLEAR = 2
+    ROWS = 3
 
 
 _BY_NAME = {
     "vfxmacc.vrf": VentaglioOperation.MULTIPLY_ACCUMULATE,
     "vfxmul.vrf": VentaglioOperation.MULTIPLY,
     "vventclr": VentaglioOperation.CLEAR,
+    "vfxmacc.rows": VentaglioOperation.ROWS,
 }
 
 
@@ -43,13 +45,13 @@ def is_packed(row: InstructionKind) -> bool:
 
 
 class VentaglioDecoder(wiring.Component):
-    """Combinational; at most one of its outputs is set.
+    """Combinational.
 
     Members
     -------
     word : In(32)
-    product, multiply, clear, packed : Out(1)
-        Products, of which some overwrite; a clear; a load of indices.
+    product, multiply, rows, clear, packed : Out(1)
+        Products, of which some overwrite, and some are of many rows; a clear; a load of indices.
     moves_word : Out(1)
         A unit-stride load or store of 32-bit elements without a mask.
     """
@@ -57,6 +59,7 @@ class VentaglioDecoder(wiring.Component):
     word: In(32)
     product: Out(1)
     multiply: Out(1)
+    rows: Out(1)
     clear: Out(1)
     packed: Out(1)
     moves_word: Out(1)
@@ -69,8 +72,10 @@ class VentaglioDecoder(wiring.Component):
         }
         multiplies = by_operation[VentaglioOperation.MULTIPLY]
         accumulates = by_operation[VentaglioOperation.MULTIPLY_ACCUMULATE]
+        rows = by_operation[VentaglioOperation.ROWS]
         m.d.comb += [
-            self.product.eq(self.word.matches(*multiplies, *accumulates)),
+            self.product.eq(self.word.matches(*multiplies, *accumulates, *rows)),
+            self.rows.eq(self.word.matches(*rows)),
             self.multiply.eq(self.word.matches(*multiplies)),
             self.clear.eq(self.word.matches(*by_operation[VentaglioOperation.CLEAR])),
             self.packed.eq(self.word.matches(*(r.bits for r in INSTRUCTIONS if is_packed(r)))),

@@ -33,7 +33,8 @@ def product_plan(config: VectorConfig) -> data.StructLayout:
     of an element's bytes, ``bits`` are those of an index. ``width`` accumulators from ``base`` on
     are the row; ``multiply`` replaces them. ``count`` elements are ``weight_words`` words of the
     register file from ``weights`` on, and their indices ``index_words`` words of 32 bits from its
-    word ``indices`` on.
+    word ``indices`` on. With ``many``, ``rows`` such rows lie there one behind the other, each
+    with its indices in whole words of 32 bits, and element r of v0 is the scalar of row r.
     """
     length = config.vlen.bit_length()
     return data.StructLayout(
@@ -52,8 +53,10 @@ def product_plan(config: VectorConfig) -> data.StructLayout:
             "scalar": unsigned(32),
             "count": unsigned(length),
             "weights": unsigned(address_bits(config)),
-            "weight_words": range(8 * config.words + 1),
+            "weight_words": range(32 * config.words + 1),
             "indices": unsigned(address_bits(config)),
             "index_words": unsigned(length),
+            "many": unsigned(1),
+            "rows": unsigned(5),
         }
     )

@@ -28,6 +28,7 @@ _NOT_A_HALF = 0x7E00
 _WIDEST = 32
 #: Where products have their index register.
 _INDICES = INSTRUCTION_BY_NAME["vfxmacc.vrf"].fields["vs1"][0].low
+_ROWS = INSTRUCTION_BY_NAME["vfxmacc.rows"].fields["uimm"][0].low
 
 
 class VentaglioState(wiring.Component):
@@ -112,8 +113,10 @@ class VentaglioState(wiring.Component):
         self._pattern = pattern = registers.pattern
         self._wrong = Signal()
         self._cause = Signal(VectorFault)
+        self._rows = Signal(5)
         m.d.comb += [
             decoder.word.eq(self.word),
+            self._rows.eq(Mux(decoder.rows, self.word[_ROWS : _ROWS + 5], 1)),
             registers.word.eq(self.word),
             registers.rs1.eq(self.rs1),
             registers.commit.eq(self.commit),
@@ -191,9 +194,10 @@ class VentaglioState(wiring.Component):
     def _judge_product(self, m: Module, over: Value) -> None:
         pattern, lmul = self._pattern, self.vtype.lmul
         group = Mux(lmul > 0, 1 << lmul[:2].as_unsigned(), 1)
-        wrong_group = (self.word[20:25] & (group - 1)).any()
+        wrong_group = ~self._decoder.rows & (self.word[20:25] & (group - 1)).any()
         first_word = self.word[_INDICES : _INDICES + 5] * (self.config.vlen // 32)
-        beyond = first_word + self._index_words() > self.config.vlen
+        beyond = first_word + self._all_index_words() > self.config.vlen
+        wrong_rows = self._decoder.rows & self._are_no_rows()
         with m.If(self.vtype.illegal | (self.vstart != 0)):
             m.d.comb += self._wrong.eq(1)
         with m.Elif(~pattern.known):
@@ -202,7 +206,7 @@ class VentaglioState(wiring.Component):
             m.d.comb += self._cause.eq(VectorFault.NOT_IN_BANK)
         with m.Elif(pattern.size != self.vtype.sew):
             m.d.comb += self._cause.eq(VectorFault.ILLEGAL_FORMAT)
-        with m.Elif(wrong_group | self._mapped(_INDICES) | self._mapped(20) | beyond):
+        with m.Elif(wrong_group | wrong_rows | self._mapped(_INDICES) | self._mapped(20) | beyond):
             m.d.comb += self._wrong.eq(1)
         with m.Elif(over):
             m.d.comb += self._cause.eq(VectorFault.OVER_CONFIGURATION)
@@ -210,6 +214,21 @@ class VentaglioState(wiring.Component):
     def _index_words(self) -> Value:
         """Words of 32 bits that the indices of a product take."""
         return (self._pattern.all_bits + 31) >> 5
+
+    def _all_index_words(self) -> Value:
+        """Those of all of its rows."""
+        return self._index_words() * self._rows
+
+    def _are_no_rows(self) -> Value:
+        """Scalars are not all in v0, or that is in the bank; or weights are beyond registers."""
+        scalars = (self._rows << 3) << self.vtype.sew[:2]
+        end = self.word[20:25] * self.config.words + self._weight_words()
+        return (
+            (self._rows == 0)
+            | (scalars > self.config.vlen)
+            | self.registers.mapped[0]
+            | (end > 32 * self.config.words)
+        )
 
     def _packed_length(self) -> Value:
         """Elements of a packed load."""
@@ -254,7 +273,11 @@ class VentaglioState(wiring.Component):
                 with m.Case(element):
                     m.d.comb += zero.eq(~scalar[:bits].any())
         m.d.comb += [
-            self.idle.eq(decoder.product & ((self.vl == 0) | (pattern.skip_zeros & zero))),
+            self.idle.eq(
+                decoder.product & ((self.vl == 0) | (pattern.skip_zeros & zero & ~decoder.rows))
+            ),
+            plan.many.eq(decoder.rows),
+            plan.rows.eq(self._rows),
             plan.marker.eq(Mux(decoder.clear, Marker.CLEAR, Marker.ROW)),
             *(
                 plan[name].eq(pattern[name])
@@ -267,9 +290,13 @@ class VentaglioState(wiring.Component):
             plan.count.eq(self.vl),
             plan.weights.eq(self.word[20:25] * self.config.words),
             plan.indices.eq(self.word[_INDICES : _INDICES + 5] * self.config.words),
-            plan.weight_words.eq(self._words(self.vl << self.vtype.sew[:2])),
+            plan.weight_words.eq(self._weight_words()),
             plan.index_words.eq(self._index_words()),
         ]
+
+    def _weight_words(self) -> Value:
+        """Words of the register file that the weights of all rows take."""
+        return self._words((self.vl * self._rows) << self.vtype.sew[:2])
 
     def _words(self, count: Value) -> Value:
         """Words of the register file that so many bytes take."""
@@ -284,7 +311,7 @@ class VentaglioState(wiring.Component):
                 self.vs2.first.eq(plan.weights),
                 self.vs2.end.eq(plan.weights + plan.weight_words),
                 self.vs1.first.eq(plan.indices),
-                self.vs1.end.eq(plan.indices + self._words(plan.index_words << 2)),
+                self.vs1.end.eq(plan.indices + self._words(self._all_index_words() << 2)),
             ]
         with m.If(self.packed):
             m.d.comb += [

@@ -33,6 +33,7 @@ class VentaglioUnit(wiring.Component):
     -------
     plans : stream in of `product_plan`
     weights, indices : read ports; weights_blocked, indices_blocked : In(1)
+    mask : In(vlen); mask_blocked : In(1)
     slot : Out; fetched : Out(1)
         See `ProductFetch`; an instruction that is fetched is over for all others but for the
         bank.
@@ -58,6 +59,8 @@ class VentaglioUnit(wiring.Component):
                 "indices": Out(read_port(config)),
                 "weights_blocked": In(1),
                 "indices_blocked": In(1),
+                "mask": In(config.vlen),
+                "mask_blocked": In(1),
                 "slot": Out(slot),
                 "fetched": Out(1),
                 "read": In(read_port(config)),
@@ -92,6 +95,8 @@ class VentaglioUnit(wiring.Component):
         m.d.comb += [
             fetch.weights_blocked.eq(self.weights_blocked),
             fetch.indices_blocked.eq(self.indices_blocked),
+            fetch.mask.eq(self.mask),
+            fetch.mask_blocked.eq(self.mask_blocked),
             self.slot.eq(fetch.slot),
             self.fetched.eq(fetch.fetched),
             self.busy.eq(fetch.busy),

@@ -97,8 +97,8 @@ def _wrapper(kind: InstructionKind) -> Iterator[str]:
     """
     name = kind.name.upper().replace(".", "_")
     fields = sorted(set(kind.fields) - {"vm", "rm"}, key=lambda f: kind.fields[f][0].low)
-    numbers = [field for field in fields if field.startswith("v")]
-    operands = [field for field in fields if not field.startswith("v")]
+    numbers = [field for field in fields if field.startswith(("v", "uimm"))]
+    operands = [field for field in fields if field not in numbers]
     arguments = ", ".join(f"{field}_" for field in (*numbers, *operands))
     yield f"#define {name}({arguments}) \\"
     if not fields:
@@ -115,7 +115,8 @@ def _wrapper(kind: InstructionKind) -> Iterator[str]:
 def _insn(kind: InstructionKind, numbers: list[str], operands: list[str]) -> str:
     """Text of ``.insn r``; the assembler puts scalar registers into their places.
 
-    Vector registers have no letter there: x registers of the same number stand in for them.
+    Vector registers have no letter there, and immediates no place: x registers of the same number
+    stand in for them.
     """
     slots = {7: "x0", 15: "x0", 20: "x0"}
     funct7 = kind.match >> 25 | ("vm" in kind.fields)

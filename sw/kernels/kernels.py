@@ -64,6 +64,7 @@ KERNELS: dict[str, Kernel] = {
     "spmm-expand": Kernel(source="spmm_expand.c", sparse=True),
     "spmm-expand-all": Kernel(source="spmm_expand_all.c", sparse=True),
     "spmm-ventaglio": Kernel(source="spmm_ventaglio.c", sparse=True),
+    "spmm-ventaglio-rows": Kernel(source="spmm_ventaglio.c", sparse=True, define=("ROWS",)),
     "spmv-ventaglio": Kernel(source="spmv_ventaglio.c", sparse=True),
 }
 

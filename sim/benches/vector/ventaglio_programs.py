@@ -125,6 +125,9 @@ def _advance(writer: _Writer, pointer: int, name: str, register: int) -> None:
 def _product(writer: _Writer) -> None:
     generator = writer.generator
     for _ in range(generator.choice([1, 2, 2, 4])):
+        if generator.random() < 0.3:
+            _product_of_rows(writer)
+            continue
         writer.add(
             assemble(
                 generator.choice(["vfxmacc.vrf"] * 5 + ["vfxmul.vrf"]),
@@ -134,6 +137,21 @@ def _product(writer: _Writer) -> None:
                 vs1=generator.choice(_INDEX_REGISTERS),
             )
         )
+
+
+def _product_of_rows(writer: _Writer) -> None:
+    """Its scalars are in v0, where weights are loaded as well."""
+    generator = writer.generator
+    most = min(writer.config.vlen // writer.sew, generator.choice([2, 4, 31]))
+    writer.add(
+        assemble(
+            "vfxmacc.rows",
+            vd=generator.choice(_BANK),
+            vs2=generator.choice(_WEIGHTS),
+            vs1=generator.choice(_INDEX_REGISTERS),
+            uimm=generator.randrange(1, most + 1),
+        )
+    )
 
 
 def _scalar(writer: _Writer) -> None:

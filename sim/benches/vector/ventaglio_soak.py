@@ -13,7 +13,7 @@ from fanweave.sim.benches.vector.ventaglio_programs import WATCH, ventaglio_prog
 __all__ = ["play"]
 
 _PIECES, _PROGRAMS = 1500, 4
-_PRODUCTS = ("vfxmacc.vrf", "vfxmul.vrf")
+_PRODUCTS = ("vfxmacc.vrf", "vfxmul.vrf", "vfxmacc.rows")
 
 
 def play(seed: int, config: str | None = None) -> str:

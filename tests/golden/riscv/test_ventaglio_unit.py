@@ -75,6 +75,62 @@ def test_two_rows_as_released(bench, n, m, lmul8):
     assert hart.fflags == 0
 
 
+@pytest.mark.parametrize(("n", "vl", "rows"), [(1, 16, 16), (1, 5, 7), (2, 32, 8), (2, 64, 4)])
+def test_rows_are_products_one_after_the_other(bench, n, vl, rows):
+    """Row r as by itself, with element r of v0, weights behind weights, indices from a word on."""
+    generator = random.Random(vl)
+    hart, vector = bench.hart, bench.hart.vector
+    release(bench, n, 4, 1 << 24 | 1 << 28)
+    weights, scalars = numbers(generator, rows * vl), numbers(generator, 16)
+    scalars[1] = 0
+    packs = [pack([generator.randrange(4) for _ in range(vl)], 2) for _ in range(rows)]
+    banks = []
+    for together in (True, False):
+        bench.run("vventclr")
+        bench.set_vector(32, 32)
+        vector.vl = vl
+        if together:
+            vector.group(0, 32, 16)[:] = scalars
+            vector.group(8, 32, rows * vl)[:] = weights
+            words = np.frombuffer(b"".join(packs), np.uint32)
+            vector.group(4, 32, len(words))[:] = words
+            assert bench.run("vfxmacc.rows", vd=28, vs2=8, vs1=4, uimm=rows) is None
+            banks.append(hart.bank.copy())
+            continue
+        for row, packed in enumerate(packs):
+            vector.group(8, 32, vl)[:] = weights[row * vl : (row + 1) * vl]
+            vector.group(4, 8, len(packed))[:] = np.frombuffer(packed, np.uint8)
+            hart.f[1] = int(scalars[row])
+            assert bench.run("vfxmacc.vrf", vd=28, fs1=1, vs2=8, vs1=4) is None
+        banks.append(hart.bank.copy())
+    assert banks[0].any()
+    assert banks[0].tolist() == banks[1].tolist()
+
+
+def test_rows_that_do_not_fit(bench):
+    """No row, more scalars than v0 has, weights or indices beyond v31, v0 in the bank."""
+    release(bench, 2, 4, 1 << 24 | 1 << 28)
+    bench.set_vector(32, 32)
+
+    def cause(**fields):
+        trap = bench.run("vfxmacc.rows", **{"vd": 24, "vs2": 8, "vs1": 4, "uimm": 4} | fields)
+        return trap and trap.cause
+
+    assert cause() is None
+    assert cause(uimm=16) is Cause.ILLEGAL_INSTRUCTION  # 64 registers of weights
+    assert cause(vs2=17) is Cause.ILLEGAL_INSTRUCTION
+    assert cause(uimm=0) is Cause.ILLEGAL_INSTRUCTION
+    bench.hart.vector.vl = 4
+    assert cause(uimm=16) is None
+    assert cause(uimm=17) is Cause.ILLEGAL_INSTRUCTION
+    bench.hart.vector.vl = 64
+    assert cause(vs1=31) is None
+    bench.hart.vector.vl = 1
+    assert cause(vs1=31, uimm=16) is None
+    bench.hart.csrs.write("vtlreg", 1 << 24 | 1)
+    assert cause() is Cause.ILLEGAL_INSTRUCTION
+
+
 def extended(bench, element, mode, n=1, m=1, skip=0, width=0):
     csrs = bench.hart.csrs
     csrs.write(

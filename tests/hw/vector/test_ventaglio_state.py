@@ -130,6 +130,7 @@ class Bench:
     def word_of(self, row):
         generator, mapped = self.generator, self.golden.hart.csrs.values["vtlreg"]
         fields = {"rs1": 10, "rs2": 11, "fs1": 12, "rd": 13, "vm": generator.choice([1, 1, 1, 0])}
+        fields["uimm"] = generator.choice([0, 1, 2, 3, 4, generator.randrange(32)])
         in_bank = [r for r in range(32) if mapped >> r & 1] or [0]
         for name in ("vd", "vs3"):
             fields[name] = generator.choice(in_bank * 4 + [generator.randrange(32)] * 2)
@@ -220,11 +221,14 @@ class Bench:
         assert plan.width == pattern.columns(step.vl)
         assert (plan.count, plan.index_words) == (step.vl, pattern.index_words(step.vl))
         assert plan.multiply == (row.name == "vfxmul.vrf")
+        rows = fields.get("uimm", 1)
+        assert (plan.many, plan.rows) == ("uimm" in fields, rows)
         vs2, vs1 = ctx.get(state.vs2), ctx.get(state.vs1)
         assert vs2.first == fields["vs2"] * words
-        assert vs2.end - vs2.first == -(-step.vl * pattern.element.bits // 8 // CONFIG.word_bytes)
+        bits = rows * step.vl * pattern.element.bits
+        assert vs2.end - vs2.first == -(-bits // 8 // CONFIG.word_bytes)
         assert vs1.first == fields["vs1"] * words
-        assert vs1.end - vs1.first == -(-plan.index_words * 4 // CONFIG.word_bytes)
+        assert vs1.end - vs1.first == -(-rows * plan.index_words * 4 // CONFIG.word_bytes)
 
 
 def test_in_step_with_golden():
@@ -245,7 +249,8 @@ def test_in_step_with_golden():
     simulator.add_clock(1e-6)
     simulator.add_testbench(testbench)
     simulator.run()
-    for name in ("vfxmacc.vrf", "vfxmul.vrf", "vse32.v", "vlx32.v", "p.vlx16.v.rrpost"):
+    names = "vfxmacc.vrf", "vfxmul.vrf", "vfxmacc.rows", "vse32.v", "vlx32.v", "p.vlx16.v.rrpost"
+    for name in names:
         assert (name, True, False) in bench.seen, name
         assert (name, False, True) in bench.seen, name
         assert (name, False, False) in bench.seen, name

@@ -114,7 +114,7 @@ class Bench:
     def product(self, slot):
         """A product that golden executes as well; None if it is illegal."""
         generator, hart = self.generator, self.golden.hart
-        name = generator.choice(["vfxmacc.vrf"] * 3 + ["vfxmul.vrf"])
+        name = generator.choice(["vfxmacc.vrf"] * 3 + ["vfxmul.vrf"] + ["vfxmacc.rows"] * 3)
         row = INSTRUCTION_BY_NAME[name]
         fields = {
             "vd": generator.choice([16, 20]),
@@ -122,6 +122,12 @@ class Bench:
             "vs1": generator.choice(INDICES),
             "fs1": 1,
         }
+        if name == "vfxmacc.rows":
+            del fields["fs1"]
+            most = self.config.vlen // self.golden.vector.sew
+            fields["uimm"] = generator.randrange(1, min(most, 31) + 1)
+            room = (32 - fields["vs2"]) * most // fields["uimm"]
+            self.golden.vector.vl = min(self.golden.vector.vl, room)
         self.fit(fields["vs1"])
         hart.f[1] = generator.choice(
             [0, 1 << 31, 0x3F800000, 0xC0490FDB, generator.randrange(1 << 32)]
@@ -142,8 +148,10 @@ class Bench:
             scalar = unbox_half(scalar)
         scalar &= (1 << pattern.element.bits) - 1
         number = scalar if pattern.element.is_integer else scalar & ~(1 << pattern.element.bits - 1)
-        if pattern.skip_zeros and number == 0:
+        many = "uimm" in fields
+        if pattern.skip_zeros and number == 0 and not many:
             return None
+        rows = fields.get("uimm", 1)
         size = (pattern.element.bits // 8).bit_length() - 1
         return {
             "marker": Marker.ROW,
@@ -160,9 +168,11 @@ class Bench:
             "scalar": scalar,
             "count": vl,
             "weights": fields["vs2"] * words,
-            "weight_words": -(-(vl << size) // self.config.word_bytes),
+            "weight_words": -(-(rows * vl << size) // self.config.word_bytes),
             "indices": fields["vs1"] * words,
             "index_words": pattern.index_words(vl),
+            "many": int(many),
+            "rows": rows,
         }
 
     def turn(self, slot):
@@ -211,7 +221,7 @@ class Bench:
         unit, fault = self.unit, 0
         given = fetched = offers = 0
         turns = [(slot, store, list(work)) for slot, store, work in turns]
-        bound = 400 + 120 * len(plans)
+        bound = 400 + 120 * sum(plan.get("rows", 1) for plan in plans)
         for _ in range(bound):
             may = given < len(plans) and given - fetched < self.config.slots
             offers = may and (offers or self.goes())
@@ -220,6 +230,8 @@ class Bench:
                 ctx.set(unit.plans.payload, plans[given])
             ctx.set(unit.weights_blocked, not self.goes())
             ctx.set(unit.indices_blocked, not self.goes())
+            ctx.set(unit.mask, self.registers.mask())
+            ctx.set(unit.mask_blocked, not self.goes())
             self.registers.before_edge(ctx)
             checks = self.access(ctx, turns)
             shown = self.registers.sample(ctx)
@@ -339,3 +351,28 @@ def test_no_gap_between_dependent_products(element, elements, rows):
     simulate(bench, testbench)
     words = -(-elements * element.bits // SMALL.word_bits) * count
     assert words <= bench.cycles <= words + 8
+
+
+@pytest.mark.parametrize(("elements", "rows"), [(4, 4), (8, 4), (2, 3)])
+def test_no_gap_between_products_of_rows(elements, rows):
+    """Neither between rows nor, but for a cycle or two, between instructions."""
+    bench = Bench(SMALL, 6, 0)
+    bench.new_registers()
+    csrs, count = bench.golden.hart.csrs, 12
+    csrs.write("vtlreg", MAPPED)
+    values = {"element": int(ElementFormat.FP32), "index_mode": int(IndexMode.N_OF_M)}
+    csrs.write("vtlfmt", FORMAT.pack(**values, n=2, m=4, skip_zeros=0, extended=1))
+    bench.golden.shape(32, 32, elements, 0)
+    bench.registers.bytes[SMALL.vlen // 8 :][: SMALL.vlen // 8] = 0x44  # no conflicts in a word
+    row = INSTRUCTION_BY_NAME["vfxmacc.rows"]
+    plans = []
+    for number in range(count):
+        fields = {"vd": (16, 20)[number % 2], "vs2": 8, "vs1": 1, "uimm": rows}
+        plans.append(bench.plan(Step(bench.golden.hart, row, fields), fields, number % SMALL.slots))
+
+    async def testbench(ctx):
+        await bench.play(ctx, plans, [])
+
+    simulate(bench, testbench)
+    words = -(-elements * 32 // SMALL.word_bits) * rows * count
+    assert words <= bench.cycles <= words + 2 * count + 8
