@@ -7,6 +7,7 @@ import click
 
 from fanweave.golden.ventaglio.config import preset
 from fanweave.sim.benches.cxl.commands import switch
+from fanweave.sim.benches.cxl.island_command import island
 from fanweave.sim.benches.options import (
     config_option,
     json_option,
@@ -96,3 +97,4 @@ def ventaglio(
 
 
 sim.add_command(switch)
+sim.add_command(island)

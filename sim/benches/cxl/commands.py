@@ -17,7 +17,7 @@ from fanweave.sim.benches.options import (
 )
 from fanweave.sim.report.files import check_output, write_json
 
-__all__ = ["switch"]
+__all__ = ["print_flows", "switch"]
 
 _TIMEOUT, _PATIENCE = 2000, 200_000
 
@@ -120,7 +120,9 @@ def switch(
                 show_messages(dump, config)
                 click.echo(f"waves: gtkwave {dump.with_suffix('.gtkw')}", err=True)
     flows = latencies.flows()
-    _show(config_name, flows, dict(checker.count))
+    print_flows(f"cycles of requests through the switch {config_name}", flows)
+    told = ", ".join(f"{number:,} {what}" for what, number in sorted(checker.count.items()))
+    click.echo(f"as the model says: {told}")
     if json_file is not None:
         document = {
             "config": config_name,
@@ -131,7 +133,8 @@ def switch(
         write_json(json_file, document)
 
 
-def _show(config_name: str, flows: list[Flow], count: dict[str, int]) -> None:
+def print_flows(title: str, flows: list[Flow]) -> None:
+    """Print a table of cycles by host and opcode."""
     from fanweave.sim.report.table import Column, format_number, print_table
 
     print_table(
@@ -148,7 +151,5 @@ def _show(config_name: str, flows: list[Flow], count: dict[str, int]) -> None:
             )
             for flow in flows
         ],
-        title=f"cycles of requests through the switch {config_name}",
+        title=title,
     )
-    told = ", ".join(f"{number:,} {what}" for what, number in sorted(count.items()))
-    click.echo(f"as the model says: {told}")

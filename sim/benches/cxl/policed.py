@@ -1,8 +1,11 @@
 """Programs in an island, with traffic that they judge."""
 
+import shutil
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from fanweave.golden.cxl.island_config import IslandConfig
+from fanweave.golden.errors import FaultError
 from fanweave.golden.isa.cxl_event import Channel
 from fanweave.sim.benches.cxl.checker import DifferenceError
 from fanweave.sim.benches.cxl.contents import LineContents
@@ -47,6 +50,8 @@ def play_policed(
     seed: int = 0,
     devices: Devices | None = None,
     seen: list[Record] | None = None,
+    dump: Path | None = None,
+    window: tuple[int, int] = (0, 0),
 ) -> tuple[IslandChecker, Contents, Contents]:
     """Play a plan with programs that judge requests, held against golden.
 
@@ -70,6 +75,10 @@ def play_policed(
         That default.
     seen : list of Record, optional
         Gets all that happened.
+    dump : Path, optional
+        A VCD of the cycles in `window`.
+    window : (int, int)
+        As of `Traffic.play`.
 
     Returns
     -------
@@ -82,6 +91,8 @@ def play_policed(
     ------
     DifferenceError
         If a message, an event or a verdict is not as it must be.
+    FaultError
+        If the window of the dump is not reached.
     """
     machine = machine_of(loaded, contents, engines=config.engine.engines, budget=budget)
     checker = IslandChecker(config, machine, deny=deny)
@@ -94,13 +105,14 @@ def play_policed(
         await install_object(driver, loaded, contents)
         return driver
 
-    with Traffic(config) as simulation:
+    with Traffic(config, waves=dump is not None) as simulation:
         driver = run_now(prepare(simulation))
         records = simulation.play(
             [*(judge_all(config, deny=deny) if rules is None else rules), *plan],
             limit=limit,
             seed=seed,
             devices=devices,
+            window=window,
         )
         for record in records:
             if seen is not None:
@@ -109,4 +121,14 @@ def play_policed(
         if not checker.settled:
             raise DifferenceError("not everything is answered in the end")
         found = run_now(object_contents(driver, loaded))
+        if dump is not None:
+            _keep(simulation.dump, dump)
     return checker, found, map_contents(machine.maps)
+
+
+def _keep(made: Path, dump: Path) -> None:
+    """Move a dump out of a simulation's folder."""
+    if not made.exists():
+        raise FaultError("the first cycle of the window was not reached: nothing is dumped")
+    dump.parent.mkdir(parents=True, exist_ok=True)
+    shutil.move(made, dump)
