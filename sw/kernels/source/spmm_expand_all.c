@@ -8,19 +8,27 @@ static void expand(const struct arguments *here, float *dense, size_t column, si
   size_t n = here->n_sparse, packed = here->p / 4 * n, elements = width / 4 * n;
   const float *w = (const float *)here->w + column / 4 * n;
   const uint32_t *indices = here->indices;
+  size_t base = column / 4 * n, first = 0, vl = __riscv_vsetvl_e32m4(elements);
   vuint16m2_t blocks = BLOCK_OFFSETS(n, __riscv_vsetvlmax_e16m2(), m2);
+  vuint16m2_t offsets = unpack_m4(indices, base, blocks, vl);
   clear(dense, here->k * width);
-  for (size_t k = 0; k < here->k; k++) {
-    for (size_t first = 0; first < elements;) {
-      size_t vl = __riscv_vsetvl_e32m4(elements - first);
-      vuint16m2_t offsets = unpack_m4(indices, column / 4 * n + first, blocks, vl);
-      vfloat32m4_t weights = __riscv_vle32_v_f32m4(w + first, vl);
-      __riscv_vsuxei16_v_f32m4(dense + first / n * 4, offsets, weights, vl);
-      first += vl;
+  for (size_t left = here->k; left;) {
+    vfloat32m4_t weights = __riscv_vle32_v_f32m4(w + first, vl);
+    float *target = dense + first / n * 4;
+    size_t following = first + vl;
+    if (following == elements) {
+      following = 0;
+      w += packed;
+      dense += width;
+      indices += --left ? here->index_words : 0; /* behind the last row the last one again */
     }
-    w += packed;
-    indices += here->index_words;
-    dense += width;
+    /* A scatter waits for all of its offsets: those of the next one are made before it. */
+    size_t next_vl = __riscv_vsetvl_e32m4(elements - following);
+    vuint16m2_t next = unpack_m4(indices, base + following, blocks, next_vl);
+    __riscv_vsuxei16_v_f32m4(target, offsets, weights, vl);
+    offsets = next;
+    first = following;
+    vl = next_vl;
   }
 }
 
