@@ -19,6 +19,7 @@ CASES = [
     ("spmm-ventaglio", 4, 64, 256, 1, 0.75),
     ("spmm-ventaglio", 8, 128, 128, 1, 0.85),
     ("spmm-ventaglio", 3, 16, 128, 1, 0.2),
+    ("spmm-ventaglio-rows", 8, 256, 64, 1, 0.83),
     ("spmv-ventaglio", 1, 64, 256, 2, 0.75),
     ("spmv-ventaglio", 1, 64, 256, 1, 0.6),
 ]
