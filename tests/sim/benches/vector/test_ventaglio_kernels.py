@@ -1,5 +1,7 @@
 """Ventaglio's kernels in C on the Verilated core complex: bits and cycles."""
 
+import os
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,13 @@ from fanweave.sim.benches.vector.complex_machine import complex_machine
 from fanweave.sim.benches.vector.kernels import run_sparse
 from fanweave.sw.kernels.kernels import KERNELS, SparseWeights
 
-pytestmark = pytest.mark.verilator
+pytestmark = [
+    pytest.mark.verilator,
+    pytest.mark.skipif(
+        "FANWEAVE_LONG" not in os.environ,
+        reason="a core complex with Ventaglio is built for minutes; FANWEAVE_LONG=1 runs it",
+    ),
+]
 #: Multiply-accumulates of FP32 a cycle.
 PEAK = 8
 #: Kernel, M, K, P, weights in a block of 4, and the least share of the peak.
