@@ -5,13 +5,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from importlib import resources
-from pathlib import Path
 from typing import Any
 
 from fanweave.golden.cxl.latency import ANSWER_CYCLES, REQUEST_CYCLES
 from fanweave.golden.dops.devices import GIB, Device, Utilisation, devices_from_table
 from fanweave.golden.dops.energy_cards import EnergyCard, energy_card
-from fanweave.golden.dops.tables import check_keys, nearest, number, read_toml, text, whole
+from fanweave.golden.dops.tables import (
+    check_keys,
+    find_toml,
+    nearest,
+    number,
+    read_toml,
+    shipped_names,
+    text,
+    whole,
+)
 from fanweave.golden.errors import InputError
 from fanweave.golden.origins import Origin
 
@@ -26,6 +34,7 @@ __all__ = [
     "platform_names",
 ]
 
+_SHIPPED = resources.files(__package__).joinpath("platforms")
 _TOPOLOGIES = ("fc", "star")
 PICOSECONDS = 10**12
 
@@ -221,8 +230,7 @@ def platform_from_table(where: str, table: Mapping[str, Any]) -> Platform:
 
 def platform_names() -> list[str]:
     """Names of the platforms that come with the package."""
-    folder = resources.files(__package__).joinpath("platforms")
-    return sorted(p.name.removesuffix(".toml") for p in folder.iterdir() if p.name[-5:] == ".toml")
+    return shipped_names(_SHIPPED)
 
 
 def load_platform(name: str) -> Platform:
@@ -233,13 +241,6 @@ def load_platform(name: str) -> Platform:
     InputError
         If there is none, or it is not of the expected form.
     """
-    if name.lower() in platform_names():
-        path = Path(str(resources.files(__package__).joinpath("platforms", f"{name.lower()}.toml")))
-    elif name.endswith(".toml"):
-        path = Path(name)
-    else:
-        raise InputError(
-            f"platform {name!r} is not known{nearest(name.lower(), platform_names())}; "
-            f"use a .toml file or one of {', '.join(platform_names())}"
-        )
+    shipped = name.lower() in platform_names()
+    path = find_toml("platform", name.lower() if shipped else name, _SHIPPED)
     return platform_from_table(path.name, read_toml(path))

@@ -4,12 +4,24 @@ import difflib
 import math
 import tomllib
 from collections.abc import Collection, Mapping
+from importlib.abc import Traversable
 from pathlib import Path
 from typing import Any
 
 from fanweave.golden.errors import InputError
 
-__all__ = ["check_keys", "nearest", "number", "read_toml", "text", "whole"]
+__all__ = [
+    "check_keys",
+    "find_toml",
+    "nearest",
+    "number",
+    "read_toml",
+    "shipped_names",
+    "text",
+    "whole",
+]
+
+_TOML = ".toml"
 
 
 def nearest(name: str, known: Collection[str]) -> str:
@@ -33,6 +45,40 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path} is not TOML: {error}") from error
+
+
+def shipped_names(folder: Traversable) -> list[str]:
+    """Names of the TOML files in a folder that comes with the package."""
+    names = (file.name for file in folder.iterdir())
+    return sorted(name.removesuffix(_TOML) for name in names if name.endswith(_TOML))
+
+
+def find_toml(what: str, name: str, folder: Traversable) -> Path:
+    """The file that a name stands for: one that comes with the package, or the user's own.
+
+    Parameters
+    ----------
+    what
+        What is described there, for the message.
+    name
+        Name of a shipped one, or a file that ends in ``.toml``.
+    folder
+        Where the shipped ones are, as `importlib.resources` has it.
+
+    Raises
+    ------
+    InputError
+        If it is neither; the nearest known name is suggested.
+    """
+    known = shipped_names(folder)
+    if name in known:
+        return Path(str(folder.joinpath(f"{name}{_TOML}")))
+    if name.endswith(_TOML):
+        return Path(name)
+    raise InputError(
+        f"{what} {name!r} is not known{nearest(name.lower(), known)}; use a {_TOML} file or one of "
+        f"{', '.join(known)}"
+    )
 
 
 def check_keys(

@@ -3,10 +3,9 @@
 import enum
 from collections.abc import Callable, Mapping
 from importlib import resources
-from pathlib import Path
 from typing import Any, TypeVar
 
-from fanweave.golden.dops.tables import check_keys, nearest, read_toml, text, whole
+from fanweave.golden.dops.tables import check_keys, find_toml, read_toml, shipped_names, text, whole
 from fanweave.golden.errors import InputError
 from fanweave.golden.fabric.check import check_graph
 from fanweave.golden.fabric.goals import SETTINGS
@@ -27,14 +26,14 @@ from fanweave.golden.fabric.graph import (
 
 __all__ = ["graph_from_table", "graph_names", "load_graph"]
 
+_SHIPPED = resources.files(__package__).joinpath("graphs")
 _SECTIONS = ("places", "links", "objects", "movements", "goals")
 _Part = TypeVar("_Part")
 
 
 def graph_names() -> list[str]:
     """Names of the graphs that come with the package."""
-    folder = resources.files(__package__).joinpath("graphs")
-    return sorted(p.name.removesuffix(".toml") for p in folder.iterdir() if p.name[-5:] == ".toml")
+    return shipped_names(_SHIPPED)
 
 
 def load_graph(name: str) -> Graph:
@@ -45,15 +44,7 @@ def load_graph(name: str) -> Graph:
     InputError
         If there is none, it is not of the expected form, or `check_graph` refuses it.
     """
-    if name in graph_names():
-        path = Path(str(resources.files(__package__).joinpath("graphs", f"{name}.toml")))
-    elif name.endswith(".toml"):
-        path = Path(name)
-    else:
-        raise InputError(
-            f"graph {name!r} is not known{nearest(name, graph_names())}; use a .toml file or one "
-            f"of {', '.join(graph_names())}"
-        )
+    path = find_toml("graph", name, _SHIPPED)
     return graph_from_table(path.name, read_toml(path))
 
 

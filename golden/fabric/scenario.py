@@ -3,12 +3,19 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from importlib import resources
-from pathlib import Path
 from typing import Any
 
 from fanweave.golden.cxl.timed.config import DeviceTiming
 from fanweave.golden.dops.models import load_model
-from fanweave.golden.dops.tables import check_keys, nearest, number, read_toml, text, whole
+from fanweave.golden.dops.tables import (
+    check_keys,
+    find_toml,
+    number,
+    read_toml,
+    shipped_names,
+    text,
+    whole,
+)
 from fanweave.golden.errors import InputError
 from fanweave.golden.fabric.goals import SETTINGS
 from fanweave.golden.fabric.graph import Goal, GoalKind
@@ -16,6 +23,8 @@ from fanweave.golden.fabric.prefill import MEMORIES, Prefill
 from fanweave.golden.fabric.tasks import HOSTS
 
 __all__ = ["Policies", "Scenario", "Setting", "load_scenario", "scenario_names"]
+
+_SHIPPED = resources.files(__package__).joinpath("scenarios")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,8 +108,7 @@ class Scenario:
 
 def scenario_names() -> list[str]:
     """Names of the scenarios that come with the package."""
-    folder = resources.files(__package__).joinpath("scenarios")
-    return sorted(p.name.removesuffix(".toml") for p in folder.iterdir() if p.name[-5:] == ".toml")
+    return shipped_names(_SHIPPED)
 
 
 def load_scenario(name: str) -> Scenario:
@@ -111,15 +119,7 @@ def load_scenario(name: str) -> Scenario:
     InputError
         If there is none, or it is not of the expected form; the message names the place.
     """
-    if name in scenario_names():
-        path = Path(str(resources.files(__package__).joinpath("scenarios", f"{name}.toml")))
-    elif name.endswith(".toml"):
-        path = Path(name)
-    else:
-        raise InputError(
-            f"scenario {name!r} is not known{nearest(name, scenario_names())}; use a .toml file "
-            f"or one of {', '.join(scenario_names())}"
-        )
+    path = find_toml("scenario", name, _SHIPPED)
     return _scenario(path.name, read_toml(path))
 
 

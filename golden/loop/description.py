@@ -8,11 +8,20 @@ from typing import Any
 
 from fanweave.golden.cxl.timed.config import DeviceTiming
 from fanweave.golden.dops.simulate import Workload
-from fanweave.golden.dops.tables import check_keys, nearest, number, read_toml, text, whole
+from fanweave.golden.dops.tables import (
+    check_keys,
+    find_toml,
+    number,
+    read_toml,
+    shipped_names,
+    text,
+    whole,
+)
 from fanweave.golden.errors import InputError
 
 __all__ = ["MEASURES", "TABLE", "Loop", "find_loop", "is_loop", "loop_names"]
 
+_SHIPPED = resources.files(__package__).joinpath("loops")
 #: The table of a loop file; scenarios have none of this name.
 TABLE = "loop"
 #: How numbers are come by: counted in RTL, or computed by the golden models of its cycles, which
@@ -91,8 +100,7 @@ class Loop:
 
 def loop_names() -> list[str]:
     """Names of the loops that come with the package."""
-    folder = resources.files(__package__).joinpath("loops")
-    return sorted(p.name.removesuffix(".toml") for p in folder.iterdir() if p.name[-5:] == ".toml")
+    return shipped_names(_SHIPPED)
 
 
 def is_loop(name: str) -> bool:
@@ -111,15 +119,7 @@ def find_loop(name: str) -> Loop:
     InputError
         If there is none, or it is not of the expected form; the message names the place.
     """
-    if name in loop_names():
-        path = Path(str(resources.files(__package__).joinpath("loops", f"{name}.toml")))
-    elif name.endswith(".toml"):
-        path = Path(name)
-    else:
-        raise InputError(
-            f"loop {name!r} is not known{nearest(name, loop_names())}; use a .toml file or one of "
-            f"{', '.join(loop_names())}"
-        )
+    path = find_toml("loop", name, _SHIPPED)
     table = read_toml(path)
     check_keys(path.name, table, required=(TABLE,), optional=())
     return _loop(f"{path.name}: {TABLE}", path.stem, table[TABLE])
