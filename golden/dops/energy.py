@@ -12,7 +12,7 @@ from fanweave.golden.dops.flat import FlatGraph
 from fanweave.golden.dops.passlog import PassLog
 from fanweave.golden.dops.platforms import Platform
 from fanweave.golden.dops.work import Step
-from fanweave.golden.origins import Origin
+from fanweave.golden.origins import Origin, published
 
 __all__ = ["DeviceEnergy", "EnergyMeter", "EnergyReport", "PassEnergy"]
 
@@ -75,7 +75,7 @@ class EnergyReport:
     @property
     def origin(self) -> Origin:
         """That of the sum: published only if all of it is."""
-        return "assumed" if any(p.origin == "assumed" for p in self.parts) else "literature"
+        return published(part.origin for part in self.parts)
 
     def document(self) -> dict[str, Any]:
         """As JSON."""

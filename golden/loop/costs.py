@@ -27,6 +27,7 @@ __all__ = [
     "PRODUCTS",
     "Cost",
     "Costs",
+    "bandwidth_of",
     "cost_documents",
     "costs_from",
     "family_of",
@@ -79,21 +80,31 @@ def start_costs(platform: Platform, *, density: float) -> dict[str, Cost]:
         Share of the pruned weights that are not zero.
     """
     found: dict[str, Cost] = {}
-
-    def add(name: str, value: float, source: str) -> None:
-        unit = FAMILIES[family_of(name)]
-        found[name] = Cost(value=value, unit=unit, origin="assumed", source=source)
-
     for device in platform.devices:
         if device.skips_zeros:
             for kind in PRODUCTS:
-                share = _by_density(device, 1.0 if kind is Kind.HEAD else density)
+                cost = Cost(
+                    value=_by_density(device, 1.0 if kind is Kind.HEAD else density),
+                    unit=FAMILIES["lanes_busy"],
+                    origin="assumed",
+                    source="as of other shapes",
+                )
                 for phase in PHASES:
-                    add(f"lanes_busy/{device.name}/{kind}/{phase}", share, "as of other shapes")
+                    found[f"lanes_busy/{device.name}/{kind}/{phase}"] = cost
     for (source, target), link in _links(platform).items():
         found[f"switch_latency/{source}/{target}"] = _switch(platform)
-        add(f"link_bandwidth/{source}/{target}", link.bandwidth_gib, f"platform {platform.name}")
+        found[f"link_bandwidth/{source}/{target}"] = bandwidth_of(platform, link)
     return found
+
+
+def bandwidth_of(platform: Platform, link: Link) -> Cost:
+    """What a platform says that a link carries."""
+    return Cost(
+        value=link.bandwidth_gib,
+        unit=FAMILIES["link_bandwidth"],
+        origin="assumed",
+        source=f"platform {platform.name}",
+    )
 
 
 def _switch(platform: Platform) -> Cost:

@@ -18,6 +18,7 @@ from fanweave.golden.dops.tables import (
     whole,
 )
 from fanweave.golden.errors import InputError
+from fanweave.golden.origins import Origin
 
 __all__ = ["MEASURES", "TABLE", "Loop", "find_loop", "is_loop", "loop_names"]
 
@@ -91,6 +92,11 @@ class Loop:
         for value in self.density:
             if number(where, "density", value, strict=True) > 1:
                 raise InputError(f"{where}: density = {value!r} must be at most 1")
+
+    @property
+    def origin(self) -> Origin:
+        """Of what it measures."""
+        return "rtl" if self.measure == "rtl" else "model"
 
     @property
     def workload(self) -> Workload:

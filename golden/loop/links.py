@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from fanweave.golden.dops.platforms import Platform
-from fanweave.golden.loop.costs import Cost, Costs
+from fanweave.golden.loop.costs import Cost, Costs, bandwidth_of
 from fanweave.golden.origins import Origin
 
 __all__ = ["LOADED", "LinkFigure", "with_links"]
@@ -84,12 +84,7 @@ def _limit(platform: Platform, source: str, target: str) -> Cost:
     names = [device.name for device in platform.devices]
     link = platform.link(names.index(source), names.index(target))
     assert link is not None  # it has a cost
-    return Cost(
-        value=link.bandwidth_gib,
-        unit="GiB/s",
-        origin="assumed",
-        source=f"platform {platform.name}",
-    )
+    return bandwidth_of(platform, link)
 
 
 def _latency(cost: Cost, own: list[LinkFigure], idle_ns: float, origin: Origin) -> Cost:

@@ -7,7 +7,7 @@ from fanweave.golden.dops.devices import Device
 from fanweave.golden.dops.energy_cards import EnergyCard
 from fanweave.golden.dops.models import ModelCard
 from fanweave.golden.dops.platforms import Platform
-from fanweave.golden.origins import Origin
+from fanweave.golden.origins import Origin, published
 from fanweave.golden.timing.deployment import Deployment
 from fanweave.golden.timing.step import StepShape
 
@@ -53,10 +53,9 @@ class Power:
         else:
             cards.append(link)
             idle += link.idle_w * len(platform.devices)
-        assumed = any(card.origin == "assumed" for card in cards)
         return cls(
             idle_w=idle,
-            origin="assumed" if assumed else "literature",
+            origin=published(card.origin for card in cards),
             unknown=tuple(unknown),
         )
 

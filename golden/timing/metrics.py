@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fanweave.golden.origins import published
 from fanweave.golden.timing.cluster import ServingRun
 from fanweave.golden.timing.energy import ServingEnergy
 from fanweave.golden.timing.requests import PS
@@ -218,12 +219,11 @@ def _energy(run: ServingRun, seconds: float, outputs: int) -> ServingEnergy | No
     powers = [spec.power for spec in run.cluster.specs if spec.power is not None]
     if len(powers) < len(run.cluster.specs):
         return None
-    assumed = any(power.origin == "assumed" for power in powers)
     return ServingEnergy(
         steps_j=sum(use.energy_pj for use in run.recorder.uses) / PS,
         idle_j=seconds * sum(power.idle_w for power in powers),
         output_tokens=outputs,
-        origin="assumed" if assumed else "literature",
+        origin=published(power.origin for power in powers),
         unknown=tuple(dict.fromkeys(name for power in powers for name in power.unknown)),
     )
 

@@ -121,7 +121,7 @@ def _figure(
         products=result["products"],
         cycles=result["cycles"],
         lanes_busy=round(result["products"] / (result["cycles"] * lanes), 4),
-        origin="rtl" if loop.measure == "rtl" else "model",
+        origin=loop.origin,
         source=piece.source,
     )
 

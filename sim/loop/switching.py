@@ -82,15 +82,12 @@ def measure_switch(
     compilation = compile_graph(graph)
     sample = Sample(messages=loop.messages, outstanding=loop.outstanding, memory=loop.memory)
     config = _island_config(graph)
-    seen = {
-        name: _measured(
-            prepare_placed(graph, compilation.built if name == COMPILED else {}, sample, name),
-            config,
-            loop,
-            table,
-        )
-        for name in (IDLE, OFF, COMPILED)
-    }
+    sources = _sources(loop, config, islands=len(graph.of_kind(PlaceKind.ISLAND)))
+    seen = {}
+    for name in (IDLE, OFF, COMPILED):
+        built = compilation.built if name == COMPILED else {}
+        prepared = prepare_placed(graph, built, sample, name)
+        seen[name] = _measured(prepared, config, loop, table, sources)
     devices = {device.name.lower(): device.name for device in platform.devices}
     own, idle = seen[COMPILED], seen[IDLE]["movements"]
     clock, memory = config.switch.clock_ns, loop.memory.latency
@@ -103,7 +100,7 @@ def measure_switch(
         verdicts=own["verdicts"],
         maps=own["maps"],
         counts=own["counts"],
-        origin="rtl" if loop.measure == "rtl" else "model",
+        origin=loop.origin,
     )
 
 
@@ -123,7 +120,11 @@ def _programs(compilation: Compilation) -> dict[str, dict[str, int]]:
 
 
 def _measured(
-    prepared: Prepared, config: IslandConfig, loop: Loop, table: MeasuredTable
+    prepared: Prepared,
+    config: IslandConfig,
+    loop: Loop,
+    table: MeasuredTable,
+    sources: list[str],
 ) -> dict[str, Any]:
     def measure() -> dict[str, Any]:
         window = prepared.plan.messages
@@ -140,20 +141,26 @@ def _measured(
             "counts": {island: dict(counts) for island, counts in run.result.counts.items()},
         }
 
-    return table.obtain(["switch", loop.measure, *_contents(prepared, config, loop)], measure)
+    parts = ["switch", loop.measure, *_contents(prepared, config), *sources]
+    return table.obtain(parts, measure)
 
 
-def _contents(prepared: Prepared, config: IslandConfig, loop: Loop) -> list[str]:
-    """All that decides on a result."""
+def _sources(loop: Loop, config: IslandConfig, *, islands: int) -> list[str]:
+    """What counts: the model of time, and the Verilog with what drives it."""
+    parts = package_texts(_MODEL)
+    if loop.measure == "rtl":
+        parts += source_texts(island_design(config).sources)
+        parts.append(system_program(config, islands=islands))
+    return parts
+
+
+def _contents(prepared: Prepared, config: IslandConfig) -> list[str]:
+    """What is sent, and to what."""
     parts = [prepared.name, repr(config), repr(prepared.around), repr(prepared.writes)]
     parts += [repr(prepared.plan.tasks), repr(prepared.plan.flows), repr(prepared.plan.movements)]
     for island, built in prepared.built.items():
         digest = hashlib.sha256(built.data).hexdigest()
         parts += [island, digest, repr(sorted(built.contents.items()))]
-    parts += package_texts(_MODEL)
-    if loop.measure == "rtl":
-        parts += source_texts(island_design(config).sources)
-        parts.append(system_program(config, islands=len(prepared.islands)))
     return parts
 
 
