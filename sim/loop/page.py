@@ -6,7 +6,7 @@ from typing import Any
 
 from fanweave.sim.loop.document import MOVEMENT
 from fanweave.sim.loop.report import cost_words, ending_words, moved_words, reason_words
-from fanweave.sim.report.html_parts import cell, disclosure, plot, table
+from fanweave.sim.report.html_parts import cell, colour_key, disclosure, plot, table
 from fanweave.sim.report.table import format_number
 
 __all__ = ["loop_section"]
@@ -25,11 +25,7 @@ def loop_section(document: Mapping[str, Any]) -> Iterator[str]:
     )
     yield "<h2>What the loop changed</h2>"
     yield f"<p>{html.escape(words)}</p>"
-    key = "".join(
-        f'<span><i style="background:{colour}"></i>{text}</span>'
-        for text, colour in _PARTS.values()
-    )
-    yield f'<p class="key">{key}</p>'
+    yield colour_key(dict(_PARTS.values()))
     yield _rounds_chart(document["rounds"])
     for change in document["changes"]:
         yield _changes(change)

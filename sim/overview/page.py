@@ -11,7 +11,7 @@ from fanweave.sim.overview.charts import CAUSES, gain_chart, shares_chart, stall
 from fanweave.sim.overview.published import best_row, published_figures
 from fanweave.sim.overview.results import Results
 from fanweave.sim.report.bench_rows import BenchRow
-from fanweave.sim.report.html_parts import cell, disclosure, document, table
+from fanweave.sim.report.html_parts import cell, colour_key, disclosure, document, table
 from fanweave.sim.report.table import format_number
 
 __all__ = ["overview_page"]
@@ -95,11 +95,7 @@ def _layers(results: Results) -> Iterable[str]:
     )
     yield shares_chart(rows)
     yield "<h3>Where the cycles went</h3>"
-    words = "".join(
-        f'<span><i style="background:{colour}"></i>{text}</span>'
-        for text, colour in CAUSES.values()
-    )
-    yield f'<p class="key">{words}</p>'
+    yield colour_key(dict(CAUSES.values()))
     yield stalls_chart(rows)
     yield "<h3>Gain over dense</h3><p>The line is what leaving out products could give at most.</p>"
     yield gain_chart(rows)

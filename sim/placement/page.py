@@ -11,9 +11,10 @@ from fanweave.sim.placement.roofline import roofline_points
 from fanweave.sim.report.html_parts import (
     LANES_HELP,
     LANES_SCRIPT,
-    LANES_STYLE,
     cell,
+    colour_key,
     document,
+    lane_style,
     table,
 )
 
@@ -39,6 +40,7 @@ def place_page(request: Request, result: Schedule, others: Mapping[str, Schedule
     work = request.workload
     title = f"{request.model.name} on {result.platform.name}"
     record = f" of record {result.record}" if result.record else ""
+    colours = {name: colour for name, (colour, _) in GROUPS.items()}
     parts = [
         f"<h1>{html.escape(title)}</h1>",
         f"<p>{html.escape(result.scheduler)}, mode {result.mode}{record}; batch {work.batch}, "
@@ -58,7 +60,7 @@ def place_page(request: Request, result: Schedule, others: Mapping[str, Schedule
         _placements(result),
         "<h2>Timeline</h2>",
         LANES_HELP,
-        _key(),
+        colour_key(colours),
         *_timelines(result),
         "<h2>Roofline</h2>",
         *_roofline(request, result),
@@ -66,8 +68,8 @@ def place_page(request: Request, result: Schedule, others: Mapping[str, Schedule
         _list("Held in every pass", result.checked),
         _list("Waived by the mode", result.waived),
     ]
-    colours = "".join(f".g{i} {{ fill: {c}; }}" for i, (c, _) in enumerate(GROUPS.values()))
-    return document(title, parts, style=_STYLE + LANES_STYLE + colours, script=LANES_SCRIPT)
+    style = _STYLE + lane_style(colours.values())
+    return document(title, parts, style=style, script=LANES_SCRIPT)
 
 
 def _times(result: Schedule) -> str:
@@ -121,14 +123,6 @@ def _placements(result: Schedule) -> str:
         rows.append(cells)
     headings = ["", *(f"{device}, {pass_name(kept)}" for kept, device in columns)]
     return table(rows, headings=headings)
-
-
-def _key() -> str:
-    items = (
-        f'<span><i style="background:{colour}"></i>{name}</span>'
-        for name, (colour, _) in GROUPS.items()
-    )
-    return f'<p class="key">{"".join(items)}</p>'
 
 
 def _timelines(result: Schedule) -> Iterable[str]:

@@ -1,17 +1,18 @@
 """What the pages share: their style, tables and frame. A page needs nothing from afar."""
 
 import html
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 __all__ = [
     "LANES_HELP",
     "LANES_SCRIPT",
-    "LANES_STYLE",
     "Box",
     "cell",
+    "colour_key",
     "disclosure",
     "document",
+    "lane_style",
     "lanes",
     "plot",
     "table",
@@ -38,7 +39,7 @@ text { fill: currentColor; } .mid { text-anchor: middle; } .end { text-anchor: e
 """
 
 #: What a page with lanes needs, and how to use them.
-LANES_STYLE = """
+_LANES_STYLE = """
 .lanes { display: flex; } .lanes ol { list-style: none; margin: 0; padding: 0 .6rem 0 0; }
 .lanes li { height: 22px; line-height: 22px; font-size: 12px; white-space: nowrap; }
 .timeline { flex: 1; min-width: 0; background: #8881; cursor: grab; }
@@ -116,6 +117,21 @@ def plot(label: str, width: int, height: int, drawn: Sequence[str]) -> str:
     return f'<div class="scroll">{svg}</div>'
 
 
+def colour_key(colours: Mapping[str, str]) -> str:
+    """Which colour is which, by its name."""
+    items = (
+        f'<span><i style="background:{colour}"></i>{html.escape(name)}</span>'
+        for name, colour in colours.items()
+    )
+    return f'<p class="key">{"".join(items)}</p>'
+
+
+def lane_style(colours: Iterable[str]) -> str:
+    """Style of a page with `lanes`, whose groups have these colours in their order."""
+    groups = (f".g{at} {{ fill: {colour}; }}" for at, colour in enumerate(colours))
+    return _LANES_STYLE + "".join(groups)
+
+
 class Box(NamedTuple):
     """What happens on a lane: its group, and its begin and length as shares of the whole time."""
 
@@ -127,13 +143,13 @@ class Box(NamedTuple):
 
 
 def lanes(boxes: Sequence[Box], groups: Collection[str], *, rows: Sequence[str] = ()) -> str:
-    """A timeline with a lane a row, which `LANES_STYLE` and `LANES_SCRIPT` make stretch.
+    """A timeline with a lane a row, which `lane_style` and `LANES_SCRIPT` make stretch.
 
     Parameters
     ----------
     boxes : sequence of Box
     groups : collection of str
-        In the order of their classes ``g0``, ``g1`` and so on, which the page gives colours.
+        In the order of the colours that `lane_style` got.
     rows : sequence of str
         Order of the rows; those of the boxes, as they come, if not given.
     """

@@ -1,12 +1,13 @@
 """Lines over an axis, as SVG for a page."""
 
 import html
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 
-from fanweave.sim.report.html_parts import plot
+from fanweave.sim.report.html_parts import colour_key, plot
 
-__all__ = ["COLOURS", "key", "line_chart"]
+__all__ = ["COLOURS", "line_chart"]
 
 #: Colours that people with colour blindness can tell apart.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#777777")
@@ -14,15 +15,6 @@ _LEFT, _TOP, _WIDTH, _HEIGHT = 60, 10, 660, 200
 _TICKS = 5
 
 Points = tuple[Sequence[float], Sequence[float]]
-
-
-def key(names: Sequence[str]) -> str:
-    """Which colour is which."""
-    items = (
-        f'<span><i style="background:{COLOURS[at % len(COLOURS)]}"></i>{html.escape(name)}</span>'
-        for at, name in enumerate(names)
-    )
-    return f'<p class="key">{"".join(items)}</p>'
 
 
 def line_chart(
@@ -51,9 +43,10 @@ def line_chart(
     steps : bool
         Whether y stays as it is up to the next x.
     """
+    key = colour_key(dict(zip(lines, itertools.cycle(COLOURS), strict=False)))
     points = [(x, y) for xs, ys in lines.values() for x, y in zip(xs, ys, strict=True)]
     if not points:
-        return key(list(lines))
+        return key
     height = top if top is not None else max(max(y for _, y in points), 1e-12)
     low, high = _ends([x for x, _ in points], logarithmic)
 
@@ -72,7 +65,7 @@ def line_chart(
         if places:
             drawn.append(_path(places, COLOURS[at % len(COLOURS)], steps=steps))
     size = _LEFT + _WIDTH + 40, _TOP + _HEIGHT + 40
-    return plot(label, *size, drawn) + key(list(lines))
+    return plot(label, *size, drawn) + key
 
 
 def _ends(values: Sequence[float], logarithmic: bool) -> tuple[float, float]:

@@ -11,9 +11,10 @@ from fanweave.golden.timing.slo import Attainment
 from fanweave.sim.report.html_parts import (
     LANES_HELP,
     LANES_SCRIPT,
-    LANES_STYLE,
     cell,
+    colour_key,
     document,
+    lane_style,
     table,
 )
 from fanweave.sim.report.table import format_number
@@ -62,7 +63,7 @@ def serve_page(
         ),
         "<h2>Timeline</h2>",
         LANES_HELP,
-        _key(),
+        colour_key(pictures.KINDS),
         pictures.step_lanes(run),
         "<h2>Requests</h2>",
         pictures.requests(run),
@@ -76,10 +77,8 @@ def serve_page(
         parts += ["<h2>Against the measured server</h2>", _comparison(compared)]
     if explanation is not None:
         parts += ["<h2>Why it is there</h2>", _explanation(explanation)]
-    colours = "".join(
-        f".g{at} {{ fill: {colour}; }}" for at, colour in enumerate(pictures.KINDS.values())
-    )
-    return document(title, parts, style=LANES_STYLE + colours, script=LANES_SCRIPT)
+    style = lane_style(pictures.KINDS.values())
+    return document(title, parts, style=style, script=LANES_SCRIPT)
 
 
 def _latencies(metrics: ServingMetrics) -> str:
@@ -92,14 +91,6 @@ def _latencies(metrics: ServingMetrics) -> str:
         for name, each in metrics.latencies.items()
     ]
     return table(rows, headings=["seconds", "mean", *(f"p{p}" for p in PERCENTILES)])
-
-
-def _key() -> str:
-    items = (
-        f'<span><i style="background:{colour}"></i>{name}</span>'
-        for name, colour in pictures.KINDS.items()
-    )
-    return f'<p class="key">{"".join(items)}</p>'
 
 
 def _comparison(rows: Sequence[ComparedMetric]) -> str:
