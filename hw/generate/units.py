@@ -345,14 +345,16 @@ def _cluster_summary(config: cluster_config.ClusterConfig) -> dict[str, str]:
     }
 
 
+_PERIPHERALS = next(region for region in REGIONS if region.name is RegionName.PERIPHERALS)
+
+
 def _peripheral_registers() -> tuple[Register, ...]:
     """The registers of all peripherals, by their place in the peripherals' region."""
-    base = next(region.base for region in REGIONS if region.name is RegionName.PERIPHERALS)
     return tuple(
         replace(
             entry,
             name=f"{block.name}_{entry.name}",
-            address=(block.base - base) // 4 + entry.address,
+            address=(block.base - _PERIPHERALS.base) // 4 + entry.address,
         )
         for block in PERIPHERALS
         for entry in block.registers
@@ -376,9 +378,9 @@ _CLUSTER = Unit(
     registers=_peripheral_registers(),
     codes=(Code(title="Causes of traps (`host_trap_cause.value`, `halts.cause`)", values=Cause),),
     register_rules=(
-        "Programs reach them by loads and stores of words from 0x20000000 on, where the byte "
-        "addresses below begin. Registers that instructions reach by numbers are those of the "
-        "unit `core`.",
+        f"Programs reach them by loads and stores of words from {_PERIPHERALS.base:#x} on, where "
+        "the byte addresses below begin. Registers that instructions reach by numbers are those of "
+        "the unit `core`.",
     ),
 )
 

@@ -6,7 +6,16 @@ import click
 
 from fanweave.sim.waves.window import WindowOption
 
-__all__ = ["config_option", "json_option", "seed_option", "stall_option", "waves_option"]
+__all__ = [
+    "config_option",
+    "gap_option",
+    "json_option",
+    "message_waves_option",
+    "requests_option",
+    "seed_option",
+    "stall_option",
+    "waves_option",
+]
 
 _Decorator = Any
 
@@ -43,6 +52,36 @@ def seed_option(of: str) -> _Decorator:
 def waves_option(window: str, text: str) -> _Decorator:
     """``--waves``: a window of cycles, or the one of a bare option."""
     return click.option("--waves", type=WindowOption(), is_flag=False, flag_value=window, help=text)
+
+
+def message_waves_option() -> _Decorator:
+    """``--waves`` of a switch."""
+    return waves_option(
+        "200:1200",
+        "Dump these cycles to a VCD (200 to 1200 if none are given), with messages as text.",
+    )
+
+
+def requests_option(default: int) -> _Decorator:
+    """``--requests`` of random traffic."""
+    return click.option(
+        "--requests",
+        type=click.IntRange(min=1),
+        default=default,
+        show_default=True,
+        help="Requests of each host.",
+    )
+
+
+def gap_option(default: float) -> _Decorator:
+    """``--gap`` of random traffic."""
+    return click.option(
+        "--gap",
+        type=click.FloatRange(min=0, min_open=True),
+        default=default,
+        show_default=True,
+        help="Mean cycles between two requests of a host.",
+    )
 
 
 def json_option() -> _Decorator:

@@ -4,7 +4,6 @@ All functions take a seed and the folder of the run, say what was played, and ra
 where results differ.
 """
 
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -80,7 +79,7 @@ def play_switch(seed: int, folder: Path) -> str:
             window=(0, _LIMIT),
         )
         check(config, records, devices)
-        shutil.copyfile(simulation.dump, dump)
+        simulation.keep_dump(dump, 0)
     return _replayed(replay(switch_design(config), dump, folder))
 
 

@@ -1,14 +1,15 @@
 """Adds signals to a dump that show values of others as text."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from fanweave.golden.errors import InputError
 from fanweave.golden.files import replace_file
 from fanweave.sim.waves.vcd_reader import read_header
 
-__all__ = ["TextSignal", "add_texts"]
+__all__ = ["MadeTexts", "StructTexts", "TextSignal", "add_texts"]
 
 _SCOPE = "text"
 _END = b"$enddefinitions"
@@ -34,6 +35,37 @@ class TextSignal:
     path: str
     texts: Mapping[int, str] = field(repr=False)
     gate: tuple[str, int] | None = None
+
+
+class MadeTexts(Mapping[int, str]):
+    """Texts that are made when they are asked for, so none is there before."""
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
+class StructTexts(MadeTexts):
+    """Texts for the bits of a struct.
+
+    Parameters
+    ----------
+    layout : StructLayout, or what can be cast to one
+        Of the bits.
+    """
+
+    def __init__(self, layout: Any) -> None:
+        from amaranth.lib import data
+
+        self._fields = {
+            name: (field.offset, field.width) for name, field in data.Layout.cast(layout)
+        }
+
+    def _field(self, bits: int, name: str) -> int:
+        offset, width = self._fields[name]
+        return bits >> offset & (1 << width) - 1
 
 
 class _Follower:

@@ -1,12 +1,13 @@
 """Windows of cycles on command lines."""
 
 import re
+from pathlib import Path
 
 import click
 
-from fanweave.golden.errors import InputError
+from fanweave.golden.errors import FaultError, InputError
 
-__all__ = ["WindowOption", "parse_window"]
+__all__ = ["WindowOption", "check_dumped", "parse_window"]
 
 
 def parse_window(text: str) -> tuple[int, int | None]:
@@ -25,6 +26,18 @@ def parse_window(text: str) -> tuple[int, int | None]:
     if stop is not None and stop <= start:
         raise InputError(f"window {text!r} is empty: FROM must be less than TO")
     return start, stop
+
+
+def check_dumped(dump: Path, first: int) -> None:
+    """Refuse a run that was over before the first cycle of its window.
+
+    Raises
+    ------
+    FaultError
+        If there is no such file.
+    """
+    if not dump.exists():
+        raise FaultError(f"cycle {first} was not reached: nothing is dumped")
 
 
 class WindowOption(click.ParamType):

@@ -4,10 +4,8 @@ import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
-import fanweave
 from fanweave.golden.files import replace_file
 from fanweave.golden.isa.cluster import REGIONS, RegionName
 from fanweave.golden.isa.formats import ElementFormat
@@ -17,6 +15,7 @@ from fanweave.hw.vector.config import VectorConfig
 from fanweave.sim.benches.cluster.verilated import SOURCES
 from fanweave.sim.report.bench_rows import BenchRow
 from fanweave.sim.runner.cache import content_key
+from fanweave.sim.runner.converted import package_texts
 from fanweave.sim.runner.toolchain import build_root
 from fanweave.sim.synthesis.asic import AsicArea, total_of
 from fanweave.sim.synthesis.blocks import MACRO_READS, block_areas
@@ -132,12 +131,9 @@ def part_areas(part: Part) -> tuple[AsicArea, ...]:
     InputError
         If Yosys is not installed.
     """
-    root = Path(fanweave.__file__).resolve().parent
-    files = [file for pattern in SOURCES for file in sorted(root.glob(pattern))]
-    texts = [f"{file.relative_to(root)}\n{file.read_text()}" for file in files]
     folder = build_root() / "synth" / "parts"
     folder.mkdir(parents=True, exist_ok=True)
-    kept = folder / f"{content_key([part.key, str(MACRO_READS), *texts])}.json"
+    kept = folder / f"{content_key([part.key, str(MACRO_READS), *package_texts(SOURCES)])}.json"
     if not kept.exists():
         from fanweave.hw.generate.convert import to_rtlil
 

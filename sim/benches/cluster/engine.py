@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import click
 
-from fanweave.golden.errors import FaultError, InputError
+from fanweave.golden.errors import InputError
 from fanweave.golden.isa.cluster import REGIONS, RegionName
 from fanweave.golden.presets import find_preset
 from fanweave.golden.riscv.cluster import Ending, Result, Trap
@@ -19,7 +19,7 @@ from fanweave.sim.benches.cluster.verilated import (
     run_cluster,
 )
 from fanweave.sim.runner.toolchain import build_root
-from fanweave.sim.waves.window import parse_window
+from fanweave.sim.waves.window import check_dumped, parse_window
 from fanweave.sw.kernels.engines import RunRequest
 
 __all__ = ["fpu_utilisation", "measures", "memory_tohost", "run"]
@@ -83,8 +83,7 @@ def _waves(window: str) -> Waves:
 
 def _show(waves: Waves, config: ClusterConfig) -> None:
     """Add what makes a dump readable, and say how to look at it."""
-    if not waves.dump.exists():
-        raise FaultError(f"cycle {waves.first} was not reached: nothing is dumped")
+    check_dumped(waves.dump, waves.first)
     missing = show_instructions(waves.dump, config)
     if missing:
         click.echo(f"not in the dump: {', '.join(missing)}", err=True)

@@ -1,47 +1,18 @@
 """Text in waveforms of the cluster: the instructions of cores, and of the vector units' slots."""
 
 import re
-from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from fanweave.golden.riscv.disassembler import disassemble
 from fanweave.hw.cluster.config import ClusterConfig
 from fanweave.sim.waves.gtkw import Group, Trace, write_gtkw
-from fanweave.sim.waves.texts import TextSignal, add_texts
+from fanweave.sim.waves.texts import StructTexts, TextSignal, add_texts
 from fanweave.sim.waves.vcd_reader import Header, read_header
 
 __all__ = ["ExecutedTexts", "RetiredTexts", "SlotTexts", "show_instructions"]
 
 
-class _Texts(Mapping[int, str]):
-    """Texts for the bits of a struct; made when they are asked for.
-
-    Parameters
-    ----------
-    layout : StructLayout, or what can be cast to one
-        Of the bits.
-    """
-
-    def __init__(self, layout: Any) -> None:
-        from amaranth.lib import data
-
-        self._fields = {
-            name: (field.offset, field.width) for name, field in data.Layout.cast(layout)
-        }
-
-    def _field(self, bits: int, name: str) -> int:
-        offset, width = self._fields[name]
-        return bits >> offset & (1 << width) - 1
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(())
-
-    def __len__(self) -> int:
-        return 0
-
-
-class RetiredTexts(_Texts):
+class RetiredTexts(StructTexts):
     """What a core completes in a cycle, or what traps."""
 
     def __init__(self) -> None:
@@ -56,7 +27,7 @@ class RetiredTexts(_Texts):
         return text if self._field(bits, "retired") else ""
 
 
-class ExecutedTexts(_Texts):
+class ExecutedTexts(StructTexts):
     """What stands in a core's execute stage."""
 
     def __init__(self) -> None:
@@ -74,7 +45,7 @@ class ExecutedTexts(_Texts):
         return disassemble(self._field(fetched, "word"), self._field(fetched, "pc"))
 
 
-class SlotTexts(_Texts):
+class SlotTexts(StructTexts):
     """What is in a slot of a vector unit.
 
     Parameters
@@ -125,7 +96,9 @@ def show_instructions(dump: Path, config: ClusterConfig) -> list[str]:
     groups, missing = [], []
     slots = SlotTexts(config)
 
-    def follow(name: str, path: str, texts: _Texts, gate: tuple[str, int] | None = None) -> Trace:
+    def follow(
+        name: str, path: str, texts: StructTexts, gate: tuple[str, int] | None = None
+    ) -> Trace:
         found = _path(header, path)
         opened = gate and (_path(header, gate[0]), gate[1])
         if found is None or (opened is not None and opened[0] is None):

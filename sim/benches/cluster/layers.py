@@ -24,7 +24,15 @@ from fanweave.sw.kernels.prepared import PreparedRun
 from fanweave.sw.traces.library import open_trace
 from fanweave.sw.traces.trace import Operand
 
-__all__ = ["DENSE_TILING", "PROJECTIONS", "LayerCycles", "layer_rows", "run_layer", "trace_rows"]
+__all__ = [
+    "DENSE_TILING",
+    "PROJECTIONS",
+    "LayerCycles",
+    "layer_rows",
+    "random_factors",
+    "run_layer",
+    "trace_rows",
+]
 
 _SPARSITIES = (0.4, 0.5, 0.6)
 #: Columns of a tile and rows of a chunk by sparsity: rows of weights fit a register group with
@@ -124,6 +132,27 @@ def _prepared(a: np.ndarray, w: np.ndarray) -> PreparedRun:
     raise InputError("no chunk of 8 rows or more fits the L1")
 
 
+def random_factors(
+    seed: int, shape: tuple[int, int, int], idle: float, empty: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Factors with zeros at random: float32 [M, K] and [K, P].
+
+    Parameters
+    ----------
+    seed : int
+    shape : tuple of int
+        M, K and P.
+    idle, empty : float
+        Shares of zeros in activations and in weights.
+    """
+    m, k, p = shape
+    generator = np.random.default_rng([seed, m, k, p])
+    a, w = (generator.standard_normal(size).astype(np.float32) for size in ((m, k), (k, p)))
+    a[generator.random(a.shape) < idle] = 0
+    w[generator.random(w.shape) < empty] = 0
+    return a, w
+
+
 def layer_rows(quick: bool, seed: int) -> Iterator[BenchRow]:
     """Two tiles of the projections of LLaMA-3-8B, in prefill and in decode, whole in their depth.
 
@@ -140,10 +169,7 @@ def layer_rows(quick: bool, seed: int) -> Iterator[BenchRow]:
 def _layer(phase: str, m: int, k: int, sparsity: float, seed: int) -> Iterator[BenchRow]:
     width, depth = _TILES[sparsity]
     p = _MEASURED * width
-    generator = np.random.default_rng([seed, m, k, p])
-    a, w = (generator.standard_normal(size).astype(np.float32) for size in ((m, k), (k, p)))
-    a[generator.random(a.shape) < sparsity] = 0
-    w[generator.random(w.shape) < sparsity] = 0
+    a, w = random_factors(seed, (m, k, p), sparsity, sparsity)
     tiling = Tiling(width=min(width, choose_width(w)), depth=depth)
     cycles = run_layer(a, w, tiling)
     case = f"{phase}, {sparsity:.0%} of both sides zero, {m} x {k} x {p}"

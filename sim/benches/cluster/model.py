@@ -3,10 +3,8 @@
 from collections.abc import Iterator
 from time import perf_counter
 
-import numpy as np
-
 from fanweave.golden.riscv.layer_cycles import dense_cycles, sparse_cycles
-from fanweave.sim.benches.cluster.layers import DENSE_TILING, run_layer
+from fanweave.sim.benches.cluster.layers import DENSE_TILING, random_factors, run_layer
 from fanweave.sim.benches.cluster.measured import row
 from fanweave.sim.report.bench_rows import BenchRow
 from fanweave.sw.kernels.layers import Tiling, choose_width
@@ -27,10 +25,7 @@ _CASES = (
 def model_rows(quick: bool, seed: int) -> Iterator[BenchRow]:
     """Errors of the model, and how often it could be asked while RTL answers once."""
     for m, k, p, idle, empty, depth in _CASES[1:2] if quick else _CASES:
-        generator = np.random.default_rng([seed, m, k, p])
-        a, w = (generator.standard_normal(size).astype(np.float32) for size in ((m, k), (k, p)))
-        a[generator.random(a.shape) < idle] = 0
-        w[generator.random(w.shape) < empty] = 0
+        a, w = random_factors(seed, (m, k, p), idle, empty)
         tiling = Tiling(width=choose_width(w), depth=depth)
         began = perf_counter()
         sparse = sparse_cycles(a, w, width=tiling.width, depth=depth)

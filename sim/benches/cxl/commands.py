@@ -1,19 +1,19 @@
 """``fanweave sim switch``: random traffic through the switch, held against the model."""
 
-import shutil
 from dataclasses import asdict
 from pathlib import Path
 
 import click
 
-from fanweave.golden.errors import FaultError
 from fanweave.sim.benches.cxl.latencies import Flow
 from fanweave.sim.benches.options import (
     config_option,
+    gap_option,
     json_option,
+    message_waves_option,
+    requests_option,
     seed_option,
     stall_option,
-    waves_option,
 )
 from fanweave.sim.report.files import check_output, write_json
 
@@ -24,20 +24,8 @@ _TIMEOUT, _PATIENCE = 2000, 200_000
 
 @click.command()
 @config_option("switch")
-@click.option(
-    "--requests",
-    type=click.IntRange(min=1),
-    default=10_000,
-    show_default=True,
-    help="Requests of each host.",
-)
-@click.option(
-    "--gap",
-    type=click.FloatRange(min=0, min_open=True),
-    default=2.0,
-    show_default=True,
-    help="Mean cycles between two requests of a host.",
-)
+@requests_option(10_000)
+@gap_option(2.0)
 @stall_option("link")
 @click.option(
     "--snoops",
@@ -54,10 +42,7 @@ _TIMEOUT, _PATIENCE = 2000, 200_000
     help="One request of so many asks to move its page to another device; 0 for none.",
 )
 @seed_option("the traffic")
-@waves_option(
-    "200:1200",
-    "Dump these cycles to a VCD (200 to 1200 if none are given), with messages as text.",
-)
+@message_waves_option()
 @json_option()
 def switch(
     config_name: str,
@@ -113,10 +98,7 @@ def switch(
             checker = check(config, latencies.through(records), devices)
         finally:
             if waves is not None:
-                if not simulation.dump.exists():
-                    raise FaultError(f"cycle {first} was not reached: nothing is dumped")
-                dump.parent.mkdir(parents=True, exist_ok=True)
-                shutil.move(simulation.dump, dump)
+                simulation.keep_dump(dump, first)
                 show_messages(dump, config)
                 click.echo(f"waves: gtkwave {dump.with_suffix('.gtkw')}", err=True)
     flows = latencies.flows()

@@ -10,10 +10,12 @@ import click
 from fanweave.golden.errors import InputError
 from fanweave.sim.benches.options import (
     config_option,
+    gap_option,
     json_option,
+    message_waves_option,
+    requests_option,
     seed_option,
     stall_option,
-    waves_option,
 )
 from fanweave.sim.report.files import check_output, write_json
 
@@ -45,27 +47,12 @@ _TIMEOUT, _PATIENCE = 2000, 200_000
     show_default=True,
     help="Instructions that an event may take.",
 )
-@click.option(
-    "--requests",
-    type=click.IntRange(min=1),
-    default=500,
-    show_default=True,
-    help="Requests of each host.",
-)
-@click.option(
-    "--gap",
-    type=click.FloatRange(min=0, min_open=True),
-    default=60.0,
-    show_default=True,
-    help="Mean cycles between two requests of a host.",
-)
+@requests_option(500)
+@gap_option(60.0)
 @config_option("island")
 @stall_option("link")
 @seed_option("the traffic")
-@waves_option(
-    "200:1200",
-    "Dump these cycles to a VCD (200 to 1200 if none are given), with messages as text.",
-)
+@message_waves_option()
 @json_option()
 def island(
     policy: str,

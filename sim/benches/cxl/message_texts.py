@@ -1,6 +1,5 @@
 """Text in waveforms of the switch: the messages at its ports, and the pages that move."""
 
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from fanweave.golden.cxl.config import SwitchConfig
@@ -9,7 +8,7 @@ from fanweave.golden.isa.cxl_event import Channel
 from fanweave.golden.isa.cxl_messages import LINE_BYTES, OPCODES
 from fanweave.golden.isa.cxl_switch import PAGE_BYTES, MoveStep
 from fanweave.sim.waves.gtkw import Group, Trace, write_gtkw
-from fanweave.sim.waves.texts import TextSignal, add_texts
+from fanweave.sim.waves.texts import MadeTexts, StructTexts, TextSignal, add_texts
 from fanweave.sim.waves.vcd_reader import read_header
 
 __all__ = ["MessageTexts", "MoveTexts", "message_text", "show_messages"]
@@ -35,7 +34,7 @@ def message_text(message: Message) -> str:
     return " ".join(words)
 
 
-class MessageTexts(Mapping[int, str]):
+class MessageTexts(MadeTexts):
     """What a dump shows for the bits of a message; made when it is asked for.
 
     Parameters
@@ -50,27 +49,17 @@ class MessageTexts(Mapping[int, str]):
     def __getitem__(self, bits: int) -> str:
         return message_text(Message.unpack(self._channel, bits))
 
-    def __iter__(self) -> Iterator[int]:
-        return iter(())
 
-    def __len__(self) -> int:
-        return 0
-
-
-class MoveTexts(MessageTexts):
+class MoveTexts(StructTexts):
     """What a dump shows for a step of a page's move; between steps that is nothing."""
 
     def __init__(self) -> None:
-        from amaranth.lib import data
-
         from fanweave.hw.cxl.payloads import Moving
 
-        self._fields = list(data.Layout.cast(Moving))
+        super().__init__(Moving)
 
     def __getitem__(self, bits: int) -> str:
-        values = {
-            name: bits >> field.offset & (1 << field.width) - 1 for name, field in self._fields
-        }
+        values = {name: self._field(bits, name) for name in self._fields}
         step = MoveStep(values["step"])
         if step is MoveStep.NONE:
             return ""

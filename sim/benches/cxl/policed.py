@@ -1,11 +1,9 @@
 """Programs in an island, with traffic that they judge."""
 
-import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from fanweave.golden.cxl.island_config import IslandConfig
-from fanweave.golden.errors import FaultError
 from fanweave.golden.isa.cxl_event import Channel
 from fanweave.sim.benches.cxl.checker import DifferenceError
 from fanweave.sim.benches.cxl.contents import LineContents
@@ -122,13 +120,5 @@ def play_policed(
             raise DifferenceError("not everything is answered in the end")
         found = run_now(object_contents(driver, loaded))
         if dump is not None:
-            _keep(simulation.dump, dump)
+            simulation.keep_dump(dump, window[0])
     return checker, found, map_contents(machine.maps)
-
-
-def _keep(made: Path, dump: Path) -> None:
-    """Move a dump out of a simulation's folder."""
-    if not made.exists():
-        raise FaultError("the first cycle of the window was not reached: nothing is dumped")
-    dump.parent.mkdir(parents=True, exist_ok=True)
-    shutil.move(made, dump)

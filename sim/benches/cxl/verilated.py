@@ -1,5 +1,6 @@
 """A switch or an island in Verilator, among hosts and devices that play a plan."""
 
+import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from fanweave.sim.benches.host_process import HostProcess
 from fanweave.sim.runner.converted import converted_design
 from fanweave.sim.runner.design import Design
 from fanweave.sim.runner.loop import build_loop
+from fanweave.sim.waves.window import check_dumped
 
 __all__ = ["ISLAND_SOURCES", "SOURCES", "Devices", "Traffic", "island_design", "switch_design"]
 
@@ -121,6 +123,18 @@ class Traffic(HostProcess):
     def dump(self) -> Path:
         """The VCD of a simulation with waves, until it is closed."""
         return self._path / "dump"
+
+    def keep_dump(self, file: Path, first: int) -> None:
+        """Move the VCD of a window that begins with cycle `first` to a place of its own.
+
+        Raises
+        ------
+        FaultError
+            If that cycle was not reached.
+        """
+        check_dumped(self.dump, first)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(self.dump, file)
 
     def close(self) -> None:
         """End the process, and forget its files."""
