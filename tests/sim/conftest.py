@@ -1,11 +1,43 @@
-"""A browser for pages, where one is installed."""
+"""What reads pages: a checker, and a browser where one is installed."""
 
 import shutil
 import subprocess
+from html.parser import HTMLParser
 
 import pytest
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
+
+
+class Page(HTMLParser):
+    """Counts elements and collects words and links; elements nest, and nothing is fetched."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.counts, self.words, self.links = {}, [], []
+        self._open = []
+        self.feed(text)
+        assert not self._open
+
+    def handle_starttag(self, tag, attrs):
+        self.counts[tag] = self.counts.get(tag, 0) + 1
+        assert "src" not in dict(attrs)
+        if "href" in dict(attrs):
+            self.links.append(dict(attrs)["href"])
+        if tag != "meta":
+            self._open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self._open.pop() == tag
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+
+@pytest.fixture
+def read_page():
+    """Reads the text of a page as a `Page`."""
+    return Page
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """The page of results, from made-up results."""
 
-from html.parser import HTMLParser
-
 import pytest
 from click.testing import CliRunner
 
@@ -13,39 +11,21 @@ from fanweave.sim.report import BenchRow
 from fanweave.sim.report.commands import BENCHES
 
 
-class Checker(HTMLParser):
-    """Checks that elements nest and that nothing comes from afar."""
+@pytest.fixture
+def page(read_page):
+    """Makes the page of a build folder; gives its text, and what it holds."""
 
-    def __init__(self):
-        super().__init__()
-        self.open, self.words, self.links = [], [], []
+    def made(root):
+        outcome = CliRunner().invoke(cli, ["report"], catch_exceptions=False)
+        assert outcome.exit_code == 0
+        text = (root / "report" / "index.html").read_text()
+        return text, read_page(text)
 
-    def handle_starttag(self, tag, attrs):
-        assert "src" not in dict(attrs)
-        if "href" in dict(attrs):
-            self.links.append(dict(attrs)["href"])
-        if tag != "meta":
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.words.append(data)
+    return made
 
 
-def page(root):
-    outcome = CliRunner().invoke(cli, ["report"], catch_exceptions=False)
-    assert outcome.exit_code == 0
-    text = (root / "report" / "index.html").read_text()
-    checker = Checker()
-    checker.feed(text)
-    assert not checker.open
-    return text, checker
-
-
-def test_the_page_stands_alone_and_has_every_part(root):
-    text, checker = page(root)
+def test_the_page_stands_alone_and_has_every_part(root, page):
+    text, found = page(root)
     assert "http" not in text
     for words in (
         "Beside published figures",
@@ -58,15 +38,15 @@ def test_the_page_stands_alone_and_has_every_part(root):
         "Round 2: 1 costs changed, 1 operators moved",
         "busy lanes alone; L0_Q on X0, 1 us before Y0, now on Y0, 2 us before X0",
     ):
-        assert words in checker.words
+        assert words in found.words
     assert "<up>" not in text
     assert "<model>" not in text
-    for link in checker.links:
+    for link in found.links:
         assert (root / "report" / link).resolve().is_file()
-    assert "../sim/ventaglio/first.vcd" in checker.links
+    assert "../sim/ventaglio/first.vcd" in found.links
 
 
-def test_worse_than_published_is_said(root, bench, row):
+def test_worse_than_published_is_said(root, bench, row, page):
     bench("ebpf", "ebpf", [row(value=42)])
     assert "worse: subnet: in the subnet" in page(root)[1].words
 
@@ -87,10 +67,10 @@ def test_parts_of_a_benchmark_come_together(root, bench, row):
     assert results.seeds["dops"] == ["seed 1", "seed 2"]
 
 
-def test_an_empty_folder_gives_a_page(tmp_path, monkeypatch):
+def test_an_empty_folder_gives_a_page(tmp_path, monkeypatch, page):
     monkeypatch.setenv("FANWEAVE_BUILD", str(tmp_path))
-    _, checker = page(tmp_path)
-    assert "not measured yet: fanweave bench ebpf" in checker.words
+    _, found = page(tmp_path)
+    assert "not measured yet: fanweave bench ebpf" in found.words
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 import json
 import re
-from html.parser import HTMLParser
 
 import pytest
 from click.testing import CliRunner
@@ -18,25 +17,6 @@ from fanweave.sim.serving.page import serve_page
 
 TRACE = "arrival_s,input_tokens,output_tokens\n0,100,5\n0.001,200,1\n0.3,600,20\n"
 PLACED = ("--platform", "a100-cxl", "--model", "qwen-1.8b")
-
-
-class Checker(HTMLParser):
-    """Checks that elements nest and fetch nothing from afar."""
-
-    def __init__(self):
-        super().__init__()
-        self.open, self.words = [], []
-
-    def handle_starttag(self, tag, attrs):
-        assert not {"src", "href"} & dict(attrs).keys()
-        if tag not in ("meta", "br"):
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.words.append(data)
 
 
 @pytest.fixture(scope="module")
@@ -57,18 +37,17 @@ def invoke(*arguments):
     return CliRunner().invoke(cli, ["serve", *map(str, arguments)], catch_exceptions=False)
 
 
-def test_the_page_stands_alone_and_has_every_part(trace, tmp_path):
+def test_the_page_stands_alone_and_has_every_part(trace, tmp_path, read_page):
     file = tmp_path / "page.html"
     result = invoke("--requests", trace, *PLACED, "--ttft", 1, "--explain", "L3_O", "--html", file)
     assert result.exit_code == 0
     text = file.read_text()
     assert "http" not in text
-    checker = Checker()
-    checker.feed(text)
-    assert not checker.open
+    page = read_page(text)
+    assert not page.links
     for heading in ("Latency", "Totals", "Timeline", "Requests", "Utilisation", "Memory"):
-        assert heading in checker.words
-    words = " ".join(checker.words)
+        assert heading in page.words
+    words = " ".join(page.words)
     assert "Why it is there" in words
     assert "L3_O of decode: GPU0" in words
     assert "a memory computes nothing" in words
