@@ -8,6 +8,7 @@ from typing import Any
 from fanweave.golden.cxl import config as cxl_config
 from fanweave.golden.cxl import island_config
 from fanweave.golden.ebpf import config as ebpf_config
+from fanweave.golden.entries import load_entry
 from fanweave.golden.errors import InputError
 from fanweave.golden.isa import ebpf_registers
 from fanweave.golden.isa import ventaglio as ventaglio_isa
@@ -126,16 +127,24 @@ class Unit:
         return find_preset(self.name, name, self.presets)
 
 
-def _plain_ventaglio(config: ventaglio_config.VentaglioConfig) -> Any:
-    from fanweave.hw.ventaglio.unit import Ventaglio
+def _builder(component: str) -> Callable[[Any], Any]:
+    """Makes a component, ``module:class``, from a configuration; imported only then."""
 
-    return Ventaglio(config=config)
+    def build(config: Any) -> Any:
+        return load_entry(component)(config=config)
+
+    return build
 
 
-def _axi_ventaglio(config: ventaglio_config.VentaglioConfig) -> Any:
-    from fanweave.hw.ventaglio.axi import VentaglioAxi
-
-    return VentaglioAxi(config=config)
+def _plain(*, module: str, component: str, description: str) -> Top:
+    """A top with streams, and the clock and reset that Amaranth gives it."""
+    return Top(
+        module=module,
+        clock="clk",
+        reset=Reset(port="rst", active_low=False),
+        description=description,
+        build=_builder(component),
+    )
 
 
 def _ventaglio_summary(config: ventaglio_config.VentaglioConfig) -> dict[str, str]:
@@ -155,19 +164,17 @@ _VENTAGLIO = Unit(
     presets=ventaglio_config.PRESETS,
     summary=_ventaglio_summary,
     tops={
-        "plain": Top(
+        "plain": _plain(
             module="ventaglio",
-            clock="clk",
-            reset=Reset(port="rst", active_low=False),
+            component="fanweave.hw.ventaglio.unit:Ventaglio",
             description="Streams with payload, valid and ready; register writes on a stream.",
-            build=_plain_ventaglio,
         ),
         "axi": Top(
             module="ventaglio_axi",
             clock="aclk",
             reset=Reset(port="aresetn", active_low=True),
             description="AXI4-Lite registers and AXI4-Stream data.",
-            build=_axi_ventaglio,
+            build=_builder("fanweave.hw.ventaglio.axi:VentaglioAxi"),
         ),
     },
     registers=ventaglio_isa.REGISTERS,
@@ -178,12 +185,6 @@ _VENTAGLIO = Unit(
         Code(title="Error causes (`error.cause`)", values=ventaglio_isa.ErrorCause),
     ),
 )
-
-
-def _plain_ebpf(config: ebpf_config.EbpfConfig) -> Any:
-    from fanweave.hw.ebpf.policy_engine import PolicyEngine
-
-    return PolicyEngine(config=config)
 
 
 def _ebpf_summary(config: ebpf_config.EbpfConfig) -> dict[str, str]:
@@ -202,12 +203,10 @@ _EBPF = Unit(
     presets=ebpf_config.PRESETS,
     summary=_ebpf_summary,
     tops={
-        "plain": Top(
+        "plain": _plain(
             module="ebpf",
-            clock="clk",
-            reset=Reset(port="rst", active_low=False),
+            component="fanweave.hw.ebpf.policy_engine:PolicyEngine",
             description="Streams of events and verdicts; AXI4-Lite for programs and maps.",
-            build=_plain_ebpf,
         ),
     },
     registers=ebpf_registers.REGISTERS,
@@ -220,12 +219,6 @@ _EBPF = Unit(
     register_rules=ebpf_registers.RULES,
     layouts=(Layout(title="Descriptor of a map (`descriptor`)", fields=DESCRIPTOR),),
 )
-
-
-def _plain_switch(config: cxl_config.SwitchConfig) -> Any:
-    from fanweave.hw.cxl.switch import Switch
-
-    return Switch(config=config)
 
 
 def _switch_summary(config: cxl_config.SwitchConfig) -> dict[str, str]:
@@ -244,12 +237,10 @@ _SWITCH = Unit(
     presets=cxl_config.PRESETS,
     summary=_switch_summary,
     tops={
-        "plain": Top(
+        "plain": _plain(
             module="cxl_switch",
-            clock="clk",
-            reset=Reset(port="rst", active_low=False),
+            component="fanweave.hw.cxl.switch:Switch",
             description="Streams of messages with credits; register writes on a stream.",
-            build=_plain_switch,
         ),
     },
     registers=cxl_config.PRESETS["default"].registers,
@@ -258,12 +249,6 @@ _SWITCH = Unit(
         Code(title="Actions of verdicts (`verdicts.r0`)", values=VerdictAction),
     ),
 )
-
-
-def _plain_island(config: island_config.IslandConfig) -> Any:
-    from fanweave.hw.cxl.island import Island
-
-    return Island(config=config)
 
 
 def _island_summary(config: island_config.IslandConfig) -> dict[str, str]:
@@ -276,12 +261,10 @@ _ISLAND = Unit(
     presets=island_config.PRESETS,
     summary=_island_summary,
     tops={
-        "plain": Top(
+        "plain": _plain(
             module="cxl_island",
-            clock="clk",
-            reset=Reset(port="rst", active_low=False),
+            component="fanweave.hw.cxl.island:Island",
             description="The switch's streams; AXI4-Lite for programs and their maps.",
-            build=_plain_island,
         ),
     },
     registers=_SWITCH.registers,
@@ -291,12 +274,6 @@ _ISLAND = Unit(
         "AXI4-Lite are the registers of the unit `ebpf`.",
     ),
 )
-
-
-def _plain_core(config: core_config.ScalarConfig) -> Any:
-    from fanweave.hw.core.core import Core
-
-    return Core(config=config)
 
 
 def _core_summary(config: core_config.ScalarConfig) -> dict[str, str]:
@@ -313,24 +290,16 @@ _CORE = Unit(
     presets=core_config.PRESETS,
     summary=_core_summary,
     tops={
-        "plain": Top(
+        "plain": _plain(
             module="scalar_core",
-            clock="clk",
-            reset=Reset(port="rst", active_low=False),
+            component="fanweave.hw.core.core:Core",
             description="Streams for instructions, data and a vector unit.",
-            build=_plain_core,
         ),
     },
     registers=(),
     codes=(Code(title="Causes of traps (`halt.cause`, `mcause`)", values=Cause),),
     csrs=CSRS,
 )
-
-
-def _plain_cluster(config: cluster_config.ClusterConfig) -> Any:
-    from fanweave.hw.cluster.cluster import Cluster
-
-    return Cluster(config=config)
 
 
 def _cluster_summary(config: cluster_config.ClusterConfig) -> dict[str, str]:
@@ -367,12 +336,10 @@ _CLUSTER = Unit(
     presets=cluster_config.PRESETS,
     summary=_cluster_summary,
     tops={
-        "plain": Top(
+        "plain": _plain(
             module="cluster",
-            clock="clk",
-            reset=Reset(port="rst", active_low=False),
+            component="fanweave.hw.cluster.cluster:Cluster",
             description="Streams of a host and of outer memory; a start address.",
-            build=_plain_cluster,
         ),
     },
     registers=_peripheral_registers(),
