@@ -10,6 +10,7 @@ from fanweave.golden.isa.cxl_event import (
     CXL_ENUMS,
     EVENT_BYTES,
     EVENT_FIELDS,
+    VERDICT_FIELDS,
     Verdict,
     VerdictAction,
 )
@@ -74,13 +75,14 @@ def test_headers_of_other_runtimes(tmp_path):
 
 @pytest.mark.parametrize("action", list(VerdictAction))
 def test_the_functions_for_verdicts_encode_as_golden_does(action, tmp_path):
-    arguments, values = [], {}
-    if re.search(rf"cxl_{action.name.lower()}\(__u8 island\)", header_files()["fanweave/cxl.h"]):
-        arguments, values = ["0xa5"], {"island": 0xA5}
-    if action is VerdictAction.DELAY:
-        arguments, values = ["0xdeadbeef"], {"tokens": 0xDEADBEEF}
+    given = {"island": 0xA5, "tokens": 0xDEADBEEF}
+    values = {
+        field.name: given[field.name]
+        for field in VERDICT_FIELDS
+        if field.name in given and action in field.actions
+    }
     expected = Verdict(action=action, **values).encode()
-    call = f"cxl_{action.name.lower()}({', '.join(arguments)})"
+    call = f"cxl_{action.name.lower()}({', '.join(map(hex, values.values()))})"
     source = tmp_path / "verdict.c"
     source.write_text(
         "#include <fanweave/cxl.h>\n"
