@@ -131,7 +131,7 @@ def _measured(
         if loop.measure == "model":
             run, verdicts, maps = run_golden(prepared, config, window=window), 0, 0
         else:
-            found = check_window(prepared, config, window=window, quick=True)
+            found = check_window(prepared, config, window=window)
             run, verdicts, maps = found.run, found.verdicts, found.maps
         return {
             "movements": _movements(prepared, run),

@@ -19,6 +19,8 @@ from fanweave.sw.system.setups import Prepared
 __all__ = ["WindowResult", "check_window"]
 
 _REGISTERS = {entry.name: entry for entry in ISLAND_REGISTERS}
+#: Messages up to which a model that is built quickly, and runs slower, ends sooner.
+_FEW = 10_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,9 +45,7 @@ class WindowResult:
     run: SystemRun = field(repr=False, compare=False)
 
 
-def check_window(
-    prepared: Prepared, config: IslandConfig, *, window: int, quick: bool = False
-) -> WindowResult:
+def check_window(prepared: Prepared, config: IslandConfig, *, window: int) -> WindowResult:
     """Run a setting's first messages in golden and in RTL, and compare all of it.
 
     Parameters
@@ -54,9 +54,7 @@ def check_window(
     config : IslandConfig
         Of all islands.
     window : int
-        Messages.
-    quick : bool
-        As of `SystemSimulation`.
+        Messages; of few, a model that is built quickly is the sooner one.
 
     Raises
     ------
@@ -66,7 +64,8 @@ def check_window(
     golden = run_golden(prepared, config, window=window, keep=True)
     maps = 0
     drivers: dict[str, EngineDriver] = {}
-    with SystemSimulation(config, islands=len(prepared.islands), quick=quick) as simulation:
+    islands = len(prepared.islands)
+    with SystemSimulation(config, islands=islands, quick=window <= _FEW) as simulation:
         for number, island in enumerate(prepared.islands):
             if island in prepared.built:
                 simulation.choose(number)

@@ -1,12 +1,13 @@
 """``fanweave fabric``."""
 
 import json
+from importlib import resources
 
 import pytest
 from click.testing import CliRunner
 
+from fanweave.golden import fabric as golden_fabric
 from fanweave.golden.errors import InputError
-from fanweave.golden.fabric import read
 from fanweave.sw.fabric.commands import fabric
 
 
@@ -19,7 +20,7 @@ def changed(tmp_path):
     """The shipped graph as a file, with some words replaced."""
 
     def make(old, new):
-        source = (read.Path(read.__file__).parent / "graphs" / "prefill_decode.toml").read_text()
+        source = resources.files(golden_fabric).joinpath("graphs/prefill_decode.toml").read_text()
         assert old in source
         file = tmp_path / "changed.toml"
         file.write_text(source.replace(old, new, 1))
