@@ -8,6 +8,7 @@ import click
 
 from fanweave.golden.entries import find_entry
 from fanweave.golden.errors import FaultError, InputError
+from fanweave.sim.runner.optimisation import expect_long_runs
 
 __all__ = ["ALL", "SOAKS", "rounds_of", "soak"]
 
@@ -57,6 +58,8 @@ def soak(
     if seed is None:
         seed = random.SystemRandom().randrange(1 << 31)
     click.echo(f"soak {name}: seed {seed}", err=True)
+    if rounds != 1:
+        expect_long_runs()
     played = 0
     for number in rounds_of(rounds, minutes):
         unit = units[number % len(units)]

@@ -8,9 +8,9 @@ from pathlib import Path
 from fanweave.golden.errors import InputError
 from fanweave.sim.runner.cache import content_key
 from fanweave.sim.runner.design import Design, VerilogSource
+from fanweave.sim.runner.optimisation import optimisation
 from fanweave.sim.runner.toolchain import Toolchain, find_toolchain
 from fanweave.sim.runner.verilate import (
-    OPTIMISE,
     build_cache,
     explain_failure,
     shared_runtime,
@@ -31,9 +31,7 @@ def member_of(port: str) -> str:
     return port.replace("__", "___05F")
 
 
-def build_loop(
-    design: Design, main: str, *, label: str, waves: bool = False, optimise: str = OPTIMISE
-) -> Path:
+def build_loop(design: Design, main: str, *, label: str, waves: bool = False) -> Path:
     """Build a design and a program that drives it, through the cache.
 
     Parameters
@@ -46,9 +44,6 @@ def build_loop(
         What is shown while it builds.
     waves
         Build a model that can dump (``VM_TRACE``); it is slower.
-    optimise
-        Compiler options for what runs in every cycle; ``-O0`` for a short run, which its build
-        would take longer than.
 
     Returns
     -------
@@ -63,16 +58,15 @@ def build_loop(
     toolchain = find_toolchain()
     arguments = verilator_arguments(design, waves=waves) + (["--trace"] if waves else [])
     sources = [*design.sources, waivers()]
-    options = [] if optimise == OPTIMISE else [optimise]
     key = content_key(
         [
-            *(*toolchain_identity(toolchain), *options, *arguments),
+            *(*toolchain_identity(toolchain), optimisation(), *arguments),
             *(*source_texts(sources), design.toplevel, main),
         ]
     )
 
     def build(folder: Path) -> Sequence[Path]:
-        environment = toolchain.environment(optimise=optimise)
+        environment = toolchain.environment(optimise=optimisation())
         return [_compile(folder, toolchain, design, sources, arguments, main, waves, environment)]
 
     return build_cache().obtain(key, build, label=label).folder / _EXECUTABLE

@@ -17,10 +17,10 @@ from cocotb_tools import runner as cocotb_runner
 from fanweave.golden.errors import InputError
 from fanweave.sim.runner.cache import BuildCache, CacheEntry, content_key
 from fanweave.sim.runner.design import Design, VerilogSource
+from fanweave.sim.runner.optimisation import optimisation
 from fanweave.sim.runner.toolchain import Toolchain, build_root, find_toolchain
 
 __all__ = [
-    "OPTIMISE",
     "Model",
     "build_cache",
     "build_model",
@@ -34,9 +34,6 @@ __all__ = [
     "write_sources",
 ]
 
-#: Compiler options for the code that runs in every cycle. It is long and runs straight on, so the
-#: smallest code is the fastest: 15% over -O2, which also takes longer to compile.
-OPTIMISE = "-Os"
 _HERE = Path(__file__).resolve().parent
 _VERILATOR_ARGS = (
     # Two-state anyway: let unknowns be whatever is fastest.
@@ -95,7 +92,10 @@ def build_model(design: Design, *, waves: bool = False) -> Model:
     arguments = verilator_arguments(design, waves=waves)
     sources = [*design.sources, *_harness(design, waves=waves)]
     key = content_key(
-        [*toolchain_identity(toolchain), *arguments, *source_texts(sources), design.toplevel]
+        [
+            *(*toolchain_identity(toolchain), optimisation(), *arguments),
+            *(*source_texts(sources), design.toplevel),
+        ]
     )
 
     def build(folder: Path) -> Sequence[Path]:
@@ -185,7 +185,7 @@ def _run_cocotb_build(
     objects.mkdir()
     with shared_runtime(objects, toolchain, waves=waves):
         try:
-            with process_environment(toolchain.environment(optimise=OPTIMISE)):
+            with process_environment(toolchain.environment(optimise=optimisation())):
                 cocotb_runner.Verilator().build(
                     sources=write_sources(sources, folder / "rtl"),
                     hdl_toplevel=design.toplevel,
@@ -258,5 +258,4 @@ def toolchain_identity(toolchain: Toolchain) -> tuple[str, ...]:
         str(Path(cocotb.__file__).parent),
         toolchain.compiler,
         compiler.stdout,
-        OPTIMISE,
     )

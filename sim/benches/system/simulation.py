@@ -14,7 +14,6 @@ from fanweave.sim.benches.cxl.verilated import island_design
 from fanweave.sim.benches.host_process import HostProcess
 from fanweave.sim.benches.system.program import system_program
 from fanweave.sim.runner.loop import build_loop
-from fanweave.sim.runner.verilate import OPTIMISE
 
 __all__ = ["REST", "SystemSimulation"]
 
@@ -38,8 +37,6 @@ class SystemSimulation(HostProcess):
     config : IslandConfig
         Of all of them.
     islands : int
-    quick : bool
-        Build a model that is ready in a third of the time, and slower; for few messages.
 
     Raises
     ------
@@ -47,14 +44,9 @@ class SystemSimulation(HostProcess):
         If it does not build.
     """
 
-    def __init__(self, config: IslandConfig, *, islands: int, quick: bool = False) -> None:
+    def __init__(self, config: IslandConfig, *, islands: int) -> None:
         program = system_program(config, islands=islands)
-        executable = build_loop(
-            island_design(config),
-            program,
-            label="building the islands",
-            optimise="-O0" if quick else OPTIMISE,
-        )
+        executable = build_loop(island_design(config), program, label="building the islands")
         self._folder = tempfile.TemporaryDirectory()
         self._path = Path(self._folder.name)
         super().__init__(executable, "the islands", folder=self._path)

@@ -19,8 +19,6 @@ from fanweave.sw.system.setups import Prepared
 __all__ = ["WindowResult", "check_window"]
 
 _REGISTERS = {entry.name: entry for entry in ISLAND_REGISTERS}
-#: Messages up to which a model that is built quickly, and runs slower, ends sooner.
-_FEW = 10_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +52,7 @@ def check_window(prepared: Prepared, config: IslandConfig, *, window: int) -> Wi
     config : IslandConfig
         Of all islands.
     window : int
-        Messages; of few, a model that is built quickly is the sooner one.
+        Messages.
 
     Raises
     ------
@@ -64,8 +62,7 @@ def check_window(prepared: Prepared, config: IslandConfig, *, window: int) -> Wi
     golden = run_golden(prepared, config, window=window, keep=True)
     maps = 0
     drivers: dict[str, EngineDriver] = {}
-    islands = len(prepared.islands)
-    with SystemSimulation(config, islands=islands, quick=window <= _FEW) as simulation:
+    with SystemSimulation(config, islands=len(prepared.islands)) as simulation:
         for number, island in enumerate(prepared.islands):
             if island in prepared.built:
                 simulation.choose(number)

@@ -1,23 +1,18 @@
 """``fanweave sim island``: a policy of the user's own."""
 
 import json
-from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
 
-from fanweave.golden.cxl.island_config import PRESETS, IslandConfig
+from fanweave.golden.cxl.island_config import PRESETS
 from fanweave.golden.errors import InputError
 from fanweave.sim.benches.commands import sim
 from fanweave.sw.ebpf import assemble
 from fanweave.sw.ebpf.object import sizing
 
-TINY = PRESETS["tiny"]
-#: The one that other tests of policies build as well.
-CONFIG = IslandConfig(
-    switch=TINY.switch,
-    engine=replace(TINY.engine, prefixes=64, prefix_lanes=16, value_bytes=8192),
-)
+from .conftest import ISLAND
+
 #: Denies requests for odd pages.
 POLICY = """
     r0 = 0
@@ -44,8 +39,8 @@ def policy(tmp_path):
 
 @pytest.mark.verilator
 def test_a_policy_decides_and_golden_agrees(policy, tmp_path, monkeypatch):
-    monkeypatch.setitem(PRESETS, "tiny", CONFIG)
-    monkeypatch.setattr(sizing, "sized_for", lambda objects, engine: CONFIG.engine)
+    monkeypatch.setitem(PRESETS, "tiny", ISLAND)
+    monkeypatch.setattr(sizing, "sized_for", lambda objects, engine: ISLAND.engine)
     file = tmp_path / "island.json"
     outcome = call("--policy", policy, "--json", file)
     assert outcome.exit_code == 0, outcome.output

@@ -2,7 +2,6 @@
 
 import pytest
 
-from fanweave.golden.cxl.island_config import PRESETS
 from fanweave.golden.cxl.tables import Device
 from fanweave.golden.ebpf.machine import Machine
 from fanweave.golden.ebpf.program import Program
@@ -18,19 +17,19 @@ from fanweave.sim.benches.cxl.verilated import Devices
 from fanweave.sw.ebpf import assemble
 from fanweave.sw.ebpf.object.model import ObjectFile
 
-CONFIG = PRESETS["tiny"]
+from .conftest import ISLAND
 
 
 @pytest.mark.verilator
 @pytest.mark.parametrize("inline", [False, True])
 def test_a_program_moves_pages_while_hosts_use_them(inline):
-    traffic = RandomTraffic(CONFIG.switch, seed=3, requests=1500, answered=True)
+    traffic = RandomTraffic(ISLAND.switch, seed=3, requests=1500, answered=True)
     checker, _, _ = play_policed(
-        CONFIG,
+        ISLAND,
         ObjectFile.of_code(Program.of(assemble(PROMOTES))),
         {},
         traffic.plan(timeout=2000),
-        rules=matching(CONFIG.switch, skip=20, inline=inline),
+        rules=matching(ISLAND.switch, skip=20, inline=inline),
         budget=100,
         limit=200_000,
         devices=Devices(stall=0.2, single=True),
@@ -42,7 +41,7 @@ def test_a_program_moves_pages_while_hosts_use_them(inline):
 
 
 def test_a_move_that_no_program_asked_for_is_found():
-    checker = IslandChecker(CONFIG, Machine())
+    checker = IslandChecker(ISLAND, Machine())
     begin = Moved(MoveStep.BEGIN, 0, 0, 1, 0, Device(2, 0))
     with pytest.raises(DifferenceError, match="cycle 4: no program moves page 0x1 to Device"):
         checker.see(Record(4, begin))

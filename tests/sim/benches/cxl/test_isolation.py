@@ -6,7 +6,6 @@ may try what a verifier refuses. Golden runs them too, on a machine where nobody
 
 import pytest
 
-from fanweave.golden.cxl.island_config import PRESETS
 from fanweave.golden.cxl.latency import ANSWER_CYCLES, REQUEST_CYCLES
 from fanweave.golden.cxl.messages import message
 from fanweave.golden.cxl.tables import range_writes
@@ -37,9 +36,10 @@ from fanweave.sim.benches.cxl.verilated import Devices
 from fanweave.sw.ebpf.object.model import Function, ObjectFile, ObjectMap, ObjectProgram
 from fanweave.sw.ebpf.verifier import ContextRule, verify
 
+from .conftest import ISLAND
+
 pytestmark = pytest.mark.verilator
 
-CONFIG = PRESETS["tiny"]
 A = VerdictAction
 LINES = PAGE_BYTES // 64
 OWN, OTHERS = 2, 3
@@ -77,7 +77,7 @@ def tenants(*programs, maps=()):
 
 def surroundings():
     """Bindings and ranges: page 1 of host 0 is in its second logical device."""
-    switch = CONFIG.switch
+    switch = ISLAND.switch
     entries = {entry.name: entry for entry in switch.registers}
     bindings = (("0_0", OWN, 0), ("0_1", OWN, 2), ("1_0", OTHERS, 1))
     writes = [
@@ -105,13 +105,13 @@ def traffic(requests=60, gap=40):
 
 def play(first, second=None, *, maps=(), contents=None, budget=200):
     """Host 0's program is asked about all its requests; so is host 1's, if it has one."""
-    rules = [*matching(CONFIG.switch, skip=0, hosts=1, inline=True)]
+    rules = [*matching(ISLAND.switch, skip=0, hosts=1, inline=True)]
     if second is not None:
-        rules += matching(CONFIG.switch, skip=0, hosts=2, number=1, program=1, inline=True)
+        rules += matching(ISLAND.switch, skip=0, hosts=2, number=1, program=1, inline=True)
     seen = []
     devices = Devices(delay=(DEVICE_CYCLES, DEVICE_CYCLES), single=True)
     checker, _, _ = play_policed(
-        CONFIG,
+        ISLAND,
         tenants(first, second or PASS, maps=maps),
         contents or {},
         traffic(),

@@ -1,10 +1,7 @@
 """Programs in an island judge the requests of random traffic, in Verilator."""
 
-from dataclasses import replace
-
 import pytest
 
-from fanweave.golden.cxl.island_config import PRESETS, IslandConfig
 from fanweave.golden.ebpf.program import Program
 from fanweave.golden.isa.cxl_event import ReqOpcode, RwdOpcode
 from fanweave.sim.benches.cxl.checker import DifferenceError
@@ -16,14 +13,10 @@ from fanweave.sw.ebpf.object.model import ObjectFile
 from fanweave.sw.policies.library import build_policy
 from fanweave.sw.policies.ranges import grant, prefix_key
 
+from .conftest import ISLAND
+
 pytestmark = pytest.mark.verilator
 
-TINY = PRESETS["tiny"]
-#: With room for the maps of a policy.
-CONFIG = IslandConfig(
-    switch=TINY.switch,
-    engine=replace(TINY.engine, prefixes=64, prefix_lanes=16, value_bytes=8192),
-)
 #: Denies requests for odd lines; few instructions, for an event alone has its verdict in time.
 DENY_ODD = """
     r0 = 0
@@ -41,10 +34,10 @@ FAULT = """
 
 
 def run(loaded, contents, *, requests=200, gap=60.0, budget=100, **more):
-    traffic = RandomTraffic(CONFIG.switch, seed=3, requests=requests, gap=gap)
+    traffic = RandomTraffic(ISLAND.switch, seed=3, requests=requests, gap=gap)
     plan = traffic.plan(timeout=2000)
     return play_policed(
-        CONFIG, loaded, contents, plan, budget=budget, limit=200_000, seed=1, **more
+        ISLAND, loaded, contents, plan, budget=budget, limit=200_000, seed=1, **more
     )
 
 

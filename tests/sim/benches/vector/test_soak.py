@@ -18,8 +18,8 @@ pytestmark = pytest.mark.verilator
 
 def test_random_programs(monkeypatch):
     monkeypatch.setattr(soak, "_PIECES", 400)
-    line = soak.play(seed=1, config="small")
-    assert line.startswith("small: ")
+    line = soak.play(seed=1, config="small-ventaglio")
+    assert line.startswith("small-ventaglio: ")
     vectors = int(line.split(" instructions, ")[1].split()[0])
     assert vectors > 300
 
