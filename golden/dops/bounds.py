@@ -15,8 +15,8 @@ class LowerBound:
     The largest of three: the longest path of prefill, in which every weight has to be loaded
     somewhere; the longest path of a decoded token; and all work, spread evenly over all
     devices. Every operator counts the time of its fastest legal device. In prefill all weights
-    pass the host's links as well. Where loads begin ahead, operators count without them. Where
-    passes run in order, each pass has such a bound, and their sum is one.
+    pass the links of their stores as well. Where loads begin ahead, operators count without them.
+    Where passes run in order, each pass has such a bound, and their sum is one.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class LowerBound:
         self._shared = self._legal[:, executors].any(axis=1)
         self._in_order, self._sum = in_order, 0
         self._prefetch = prefetch
-        self._host, self._executors = platform.host, executors
+        self._executors = executors
         self._work = 0
         self._path = 0
         self.prefill = 0
@@ -69,15 +69,16 @@ class LowerBound:
         self._sum += least
 
     def _loading(self, costs: StepCosts) -> int:
-        """All weights over all links from the host; none where the host computes."""
-        links = [device for device in self._executors if device != self._host]
-        if len(links) < len(self._executors):
-            return 0
+        """All weights over all links from where they are stored; none where that computes."""
         weighted = np.flatnonzero(self.flat.weight_of >= 0)
         sent = costs.link[self._layouts, self.flat.class_of][weighted]
-        legal = self._legal[weighted]
-        times = np.where(legal, sent, FOREVER)[:, links].min(axis=1)
-        return -(-int(times.sum()) // len(links))
+        times = np.where(self._legal[weighted], sent, FOREVER)[:, self._executors].min(axis=1)
+        stores = self.flat.store[self.flat.weight_of[weighted]]
+        longest = 0
+        for store in set(stores.tolist()) - set(self._executors):
+            total = int(times[stores == store].sum())
+            longest = max(longest, -(-total // len(self._executors)))
+        return longest
 
     def _longest(self, times: np.ndarray) -> int:
         end = times.tolist()

@@ -32,6 +32,8 @@ class FlatGraph:
         Kinds of operators.
     reduce, scatter : bool[o]
         The two halves of a star's collective.
+    store : int32[w]
+        Device that stores each weight.
     home : int32[o]
         For operators of one attention piece the device that keeps its keys and values, else -1.
     legal : bool[o, d]
@@ -53,6 +55,7 @@ class FlatGraph:
     scatter: np.ndarray
     writer: np.ndarray
     reader: np.ndarray
+    store: np.ndarray
     home: np.ndarray
     legal: np.ndarray
 
@@ -88,6 +91,7 @@ def flatten(
     def flags(chosen: frozenset[Kind]) -> np.ndarray:
         return np.array([kind in chosen for kind in kinds], np.bool_)
 
+    stores = [graph.classes[kind].stored_at for kind in graph.weight_class]
     homes = np.array([home.device(operator) for operator in operators], np.int32)
     return FlatGraph(
         graph=graph,
@@ -105,6 +109,7 @@ def flatten(
         scatter=flags(frozenset({Kind.SCATTER})),
         writer=flags(KV_WRITERS),
         reader=flags(KV_READERS),
+        store=np.array([platform.host if s < 0 else s for s in stores], np.int32),
         home=homes,
         legal=_legal(kinds, homes, platform, frozenset() if attention_anywhere else _AT_HOME),
     )

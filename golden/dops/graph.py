@@ -79,6 +79,8 @@ class OperatorClass:
         Experts that the matrix holds; each token uses one of them.
     weight_density, activation_density : float
         Shares of the matrix and of its input that are not zero.
+    stored_at : int
+        Device that stores the matrix; -1 for the host.
     """
 
     kind: Kind
@@ -93,6 +95,7 @@ class OperatorClass:
     group: int = 1
     weight_density: float = 1.0
     activation_density: float = 1.0
+    stored_at: int = -1
 
 
 @dataclass(frozen=True)

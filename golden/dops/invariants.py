@@ -21,6 +21,7 @@ CHECKED = (
     "one message at a time on a link",
     "bytes are conserved",
     "weights are loaded before they are used",
+    "weights are loaded from where they are stored",
     "memory stays within its budget",
 )
 
@@ -58,7 +59,7 @@ class Invariants:
         self._free = np.zeros(devices, np.int64)
         self._link_free = np.zeros(devices * devices, np.int64)
         self._loaded = np.zeros((len(flat.graph.weights), devices), np.bool_)
-        self._loaded[:, platform.host] = True  # where all weights are stored
+        self._loaded[np.arange(len(flat.store)), flat.store] = True
         counts = np.diff(flat.succ_start)
         self._producer = np.repeat(np.arange(len(counts)), counts)
         self._consumer = flat.succ
@@ -155,6 +156,9 @@ class Invariants:
         )
         for index in np.flatnonzero(messages[:, 5] - messages[:, 4] != expected)[:1]:
             self._fail("bytes are conserved", f"message of {self._name(operator[index])}")
+        wrong = (purpose == _WEIGHTS) & (source != np.append(self.flat.store, -1)[weights])
+        for index in np.flatnonzero(wrong)[:1]:
+            self._fail("weights are loaded from where they are stored", self._name(operator[index]))
 
     def _check_precedence(self, log: PassLog) -> None:
         """Operators begin after what they need is there, and each output that travels is sent."""

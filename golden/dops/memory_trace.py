@@ -31,7 +31,7 @@ class MemoryTrace:
     Attributes
     ----------
     reserved : list of int
-        Bytes of each device for keys and values.
+        Bytes of each device for keys and values, and of a memory for weights that it stores.
     points : dict of (phase, token) -> list of MemoryPoint
         Of the passes that a schedule keeps.
     loads : int64[w, d]
@@ -77,8 +77,8 @@ class MemoryTrace:
             weight, memory = int(flat.weight_of[operator]), memories[device]
             if weight >= 0:
                 missing = weight not in memory
-                # The host has all weights; taking them up there sends nothing.
-                if missing != (operator in loaded) and device != self.platform.host:
+                # Taking a weight up where it is stored sends nothing.
+                if missing != (operator in loaded) and device != flat.store[weight]:
                     self._fail(operator, "its weights were loaded needlessly or not at all")
                 if missing:
                     memory.load(weight, sizes[kind])

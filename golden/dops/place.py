@@ -26,6 +26,7 @@ from fanweave.golden.dops.schedule import KeptPass, Schedule
 from fanweave.golden.dops.schedulers.base import Machine, Pass, Scheduler
 from fanweave.golden.dops.simulate import Workload, run, sample_tokens
 from fanweave.golden.dops.timing import Timing
+from fanweave.golden.dops.weight_home import WeightHome
 from fanweave.golden.dops.work import Step, byte_count, element_bits
 from fanweave.golden.errors import InputError
 
@@ -34,6 +35,7 @@ __all__ = [
     "Problem",
     "check_capacity",
     "execute",
+    "host_history",
     "imitate",
     "make_machine",
     "memory_limits",
@@ -61,6 +63,8 @@ class Problem:
     flat : FlatGraph
     tables : CostTables
     rules : MachineRules
+    weights : WeightHome or None
+        Where weights are stored; None for the host.
     """
 
     platform: Platform
@@ -71,6 +75,21 @@ class Problem:
     flat: FlatGraph
     tables: CostTables
     rules: MachineRules = field(default_factory=MachineRules)
+    weights: WeightHome | None = None
+
+    @property
+    def homes(self) -> dict[str, str]:
+        """Kinds of devices where keys and values live, and where weights are stored."""
+        stored = "host" if self.weights is None else self.weights.place
+        return {"keys_values": self.home.place, "weights": stored}
+
+    @property
+    def reserved(self) -> list[int]:
+        """Bytes of each device for keys and values, and for weights that a memory stores."""
+        if self.weights is None:
+            return list(self.home.reserved)
+        pairs = zip(self.home.reserved, self.weights.stored, strict=True)
+        return [history + stored for history, stored in pairs]
 
 
 def problem(
@@ -140,7 +159,7 @@ def check_capacity(
     table: int = 0,
     layouts: Sequence[int] | None = None,
 ) -> None:
-    """Refuse what cannot be held: the weights at the host, the largest one on each device.
+    """Refuse what cannot be held: the host's weights there, the largest one on each device.
 
     Parameters
     ----------
@@ -158,12 +177,13 @@ def check_capacity(
     graph, devices = case.flat.graph, case.platform.devices
     sizes = [byte_count(work.weights, case.bits) for work in graph.classes]
     layouts = layouts or [int(Layout.LINEAR)] * len(graph.weights)
-    pairs = zip(graph.weight_class, layouts, strict=True)
-    total = sum(host_bytes(sizes[kind], layout) for kind, layout in pairs) + table
-    history = 0
-    if case.home.place == "host":
-        tokens = case.workload.batch * (case.workload.prefill + case.workload.decode)
-        history = byte_count(model.kv_elements * tokens, case.bits)
+    stored = zip(graph.weight_class, layouts, case.flat.store.tolist(), strict=True)
+    total = table + sum(
+        host_bytes(sizes[kind], layout)
+        for kind, layout, store in stored
+        if store == case.platform.host
+    )
+    history = host_history(model, case.workload, case.home, case.bits)
     host = devices[case.platform.host]
     if total + history > host.capacity_bytes:
         raise InputError(
@@ -180,6 +200,14 @@ def check_capacity(
                 f"{_gib(max(sizes) - room)} missing; cut the model into more pieces, or give the "
                 "device more memory"
             )
+
+
+def host_history(model: ModelCard, workload: Workload, home: KvHome, bits: int) -> int:
+    """Bytes of keys and values at the host: all of them, or none."""
+    if home.place != "host":
+        return 0
+    tokens = workload.batch * (workload.prefill + workload.decode)
+    return byte_count(model.kv_elements * tokens, bits)
 
 
 def memory_limits(platform: Platform) -> list[int]:
@@ -200,7 +228,7 @@ def make_machine(case: Problem, layouts: list[int], *, compiled: bool) -> Machin
             flat,
             platform,
             limits,
-            case.home.reserved,
+            case.reserved,
             local_history=case.tables.local_history,
             layouts=layouts,
             rules=case.rules,
@@ -209,10 +237,7 @@ def make_machine(case: Problem, layouts: list[int], *, compiled: bool) -> Machin
     return Timing(
         flat,
         platform,
-        [
-            DeviceMemory(*pair, pinned=pinned)
-            for pair in zip(limits, case.home.reserved, strict=True)
-        ],
+        [DeviceMemory(*pair, pinned=pinned) for pair in zip(limits, case.reserved, strict=True)],
         local_history=case.tables.local_history.tolist(),
         layouts=layouts,
         rules=case.rules,
@@ -269,6 +294,7 @@ def imitate(
         platform=case.platform,
         scheduler=scheduler.name,
         mode="imitation",
+        homes=case.homes,
         record=case.record.name,
         checked=CHECKED,
         waived=WAIVED_IN_IMITATION,

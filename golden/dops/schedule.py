@@ -50,6 +50,8 @@ class Schedule:
         `Layout` of each weight at the host.
     energy : EnergyReport or None
         None if no device's energy is known.
+    homes : dict of str to str
+        Where keys and values live, and where weights are stored: kinds of devices.
     checked, waived : tuple of str
         Rules that were checked of every pass, and those that the mode does not keep, by name.
     """
@@ -70,6 +72,7 @@ class Schedule:
     checked: tuple[str, ...] = ()
     waived: tuple[str, ...] = ()
     ran: int = 0
+    homes: dict[str, str] = field(default_factory=dict)
     layouts: list[int] = field(default_factory=list)
     energy: EnergyReport | None = None
 
@@ -136,6 +139,7 @@ class Schedule:
                 Layout(layout).name.lower(): count
                 for layout, count in sorted(Counter(self.layouts).items())
             },
+            "homes": dict(self.homes),
             "decoded_tokens": len(self.token_ends),
             "tokens_run": self.ran,
             "checked_rules": list(self.checked),

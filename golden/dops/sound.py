@@ -161,6 +161,7 @@ def run_sound(
         platform=case.platform,
         scheduler=scheduler.name,
         mode="sound",
+        homes=case.homes,
         record="",
         checked=CHECKED_IN_SOUND,
         waived=WAIVED_IN_SOUND,
@@ -187,7 +188,7 @@ def place_sound(
     sampled: bool = False,
     options: SoundOptions | None = None,
 ) -> tuple[Problem, Schedule]:
-    """Place with keys and values where the scheduler ends first.
+    """Place with keys and values, and weights, where the scheduler ends first.
 
     Parameters
     ----------

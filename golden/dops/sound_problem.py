@@ -1,5 +1,6 @@
 """What sound mode does otherwise, and its problems: graph, costs, homes of keys and values."""
 
+import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -9,11 +10,12 @@ from fanweave.golden.dops.flat import flatten
 from fanweave.golden.dops.graph import Sharding, build_graph, default_sharding
 from fanweave.golden.dops.kv import KvHome, home_by_capacity
 from fanweave.golden.dops.models import ModelCard
-from fanweave.golden.dops.place import Problem, check_capacity, memory_limits
+from fanweave.golden.dops.place import Problem, check_capacity, host_history, memory_limits
 from fanweave.golden.dops.platforms import Device, Platform
 from fanweave.golden.dops.records import Record
 from fanweave.golden.dops.rules import MachineRules
 from fanweave.golden.dops.simulate import Workload
+from fanweave.golden.dops.weight_home import store_weights, weight_home, weight_places
 from fanweave.golden.dops.work import byte_count, element_bits
 from fanweave.golden.errors import InputError
 
@@ -34,7 +36,7 @@ class SoundOptions:
     ends : bool
         Embedding and language head.
     free_kv : bool
-        Keys and values at the cheapest home, and attention on any device.
+        Keys and values, and weights, at the cheapest home, and attention on any device.
     in_order : bool
         A token begins when the one before has ended.
     links : bool
@@ -107,8 +109,15 @@ def sound_problem(
     bits: int,
     sharding: Sharding,
     options: SoundOptions,
+    weights: str = "host",
 ) -> Problem:
     """Graph and costs with keys and values at one home.
+
+    Parameters
+    ----------
+    model, platform, workload, record, home, bits, sharding, options
+    weights : str
+        Home of the weights, a name of `weight_places`.
 
     Raises
     ------
@@ -122,6 +131,12 @@ def sound_problem(
         ends=options.ends,
         all_experts=options.experts,
     )
+    # A tied table is the head's weight, which the graph has.
+    table = 0 if model.tied or not options.ends else model.hidden * model.vocabulary
+    table = byte_count(table, bits)
+    room = _room(platform, model, workload, home, bits=bits, table=table)
+    stored = weight_home(weights, platform, graph, bits=bits, room=room)
+    store_weights(graph, stored, platform.host)
     flat = flatten(graph, platform, home, attention_anywhere=options.free_kv)
     physical = options.physical
     tables = CostTables(
@@ -143,11 +158,24 @@ def sound_problem(
         rules=MachineRules(
             ring_links=options.ring_links, prefetch=options.prefetch, pinned=options.pinned
         ),
+        weights=stored,
     )
-    # A tied table is the head's weight, which the graph has.
-    table = 0 if model.tied or not options.ends else model.hidden * model.vocabulary
-    check_capacity(case, model, table=byte_count(table, bits))
+    check_capacity(case, model, table=table)
     return case
+
+
+def _room(
+    platform: Platform, model: ModelCard, workload: Workload, home: KvHome, *, bits: int, table: int
+) -> list[int]:
+    """Bytes that each device has for storing weights."""
+    room = [
+        limit - taken for limit, taken in zip(memory_limits(platform), home.reserved, strict=True)
+    ]
+    host = platform.host
+    room[host] = (
+        platform.devices[host].capacity_bytes - table - host_history(model, workload, home, bits)
+    )
+    return room
 
 
 def sound_problems(
@@ -160,7 +188,7 @@ def sound_problems(
     sharding: Sharding | None = None,
     options: SoundOptions | None = None,
 ) -> list[Problem]:
-    """One problem a home of keys and values at which everything fits.
+    """One problem a home of keys and values, and of weights, at which everything fits.
 
     Parameters
     ----------
@@ -190,7 +218,8 @@ def sound_problems(
         homes = kv_homes(platform, model, sharding, **size)
     found: list[Problem] = []
     last: InputError | None = None
-    for home in homes:
+    places = weight_places(platform) if options.free_kv else ("host",)
+    for home, weights in itertools.product(homes, places):
         try:
             case = sound_problem(
                 model,
@@ -201,6 +230,7 @@ def sound_problems(
                 bits=bits,
                 sharding=sharding,
                 options=options,
+                weights=weights,
             )
         except InputError as error:
             last = error

@@ -85,6 +85,7 @@ class Timing:
         self._classes = flat.class_of.tolist()
         self._weights = flat.weight_of.tolist()
         self._homes = flat.home.tolist()
+        self._stores = flat.store.tolist()
 
     def begin(self, costs: StepCosts, *, spill_everything: bool = False) -> None:
         """Start a pass: nothing of it has run, activations of the last one are gone.
@@ -277,7 +278,9 @@ class Timing:
             return FOREVER
         time = int(self.costs.link[layout, kind, device])
         early = self._begun[device] if self.rules.prefetch else start
-        begin, _ = self._send("weights", operator, self._host, device, time, early, commit)
+        begin, _ = self._send(
+            "weights", operator, self._stores[weight], device, time, early, commit
+        )
         if commit:
             memory.load(weight, size)
             self.loads[weight, device] = self.loads.get((weight, device), 0) + 1

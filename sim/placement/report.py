@@ -113,6 +113,7 @@ def print_schedule(request: Request, result: Schedule, *, stream: TextIO) -> Non
         ["lower bound", f"{_time(result.lower_bound)} (total is {format_number(bound)} times it)"],
         ["output tokens/s", format_number(_rate(request, result))],
     ]
+    rows += [[f"{what.replace('_', ' and ')} at", home] for what, home in result.homes.items()]
     if result.ran < work.decode:
         rows.append(["decoded tokens", f"{result.ran} run, the others interpolated"])
     columns = [Column(heading="", numeric=False), Column(heading="", numeric=False)]

@@ -34,7 +34,7 @@ class StepCosts(NamedTuple):
     compute : [l, c, d]
         Time with the weights resident.
     link : [l, c, d]
-        Transfer of the weights from the host.
+        Transfer of the weights from where they are stored.
     cold : [l, c, d]
         Transfer, placing and computing together, once the link is free.
     weight, output, held : [c]
@@ -202,7 +202,9 @@ class CostTables:
                 self._fill_load(costs, index, layout, size)
 
     def _fill_load(self, costs: StepCosts, index: int, layout: int, size: int) -> None:
-        sent = self._send(storage_bytes(size, layout))[self.platform.host]
+        store = self._classes[index].stored_at
+        store = self.platform.host if store < 0 else store
+        sent = self._send(storage_bytes(size, layout))[store]
         place = self._each(lambda model: model.load_local(size, layout))
         costs.link[layout, index] = sent
         for device in range(len(self.models)):

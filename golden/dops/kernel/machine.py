@@ -36,6 +36,7 @@ class Shape(NamedTuple):
     collective: np.ndarray
     writer: np.ndarray
     reader: np.ndarray
+    store: np.ndarray
     home: np.ndarray
     is_npu: np.ndarray
     local_history: np.ndarray
@@ -308,8 +309,9 @@ def _service(shape, costs, machine, weight_class, operator, device, start, commi
         return FOREVER
     time = costs.link[layout, kind, device]
     early = machine.begun[device] if shape.prefetch else start
-    begin = max(machine.link_end[shape.host, device], early)
-    _send(machine, _WEIGHTS, operator, shape.host, device, time, early, commit)
+    store = shape.store[weight]
+    begin = max(machine.link_end[store, device], early)
+    _send(machine, _WEIGHTS, operator, store, device, time, early, commit)
     if commit:
         used = machine.activations[device] + machine.weights[device]
         _free(shape, costs, machine, device, used + size - machine.limit[device], weight_class)

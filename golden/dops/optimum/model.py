@@ -87,6 +87,8 @@ class PlacementModel:
         self._weights = self._flat.weight_of.tolist()
         self._resident = set(instance.resident)
         self._host = instance.platform.host
+        if (self._flat.store != self._host).any():
+            raise ValueError("the exact model knows weights at the host alone")
         self._uses = _Resources()
         self._rings: dict[int, list[tuple[tuple[int, ...], Any, int]]] = {}
         count = len(self._graph.operators)

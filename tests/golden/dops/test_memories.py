@@ -2,15 +2,21 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from fanweave.golden.cxl.latency import ANSWER_CYCLES, REQUEST_CYCLES
+from fanweave.golden.dops.invariants import Invariants
 from fanweave.golden.dops.models import load_model
+from fanweave.golden.dops.passlog import PURPOSES
+from fanweave.golden.dops.place import memory_limits
 from fanweave.golden.dops.platforms import GIB, load_platform, platform_from_table
 from fanweave.golden.dops.records import load_record
-from fanweave.golden.dops.registry import EXPLAINERS, Request, place
+from fanweave.golden.dops.registry import EXPLAINERS, Request, make_scheduler, place
 from fanweave.golden.dops.simulate import Workload
-from fanweave.golden.errors import InputError
+from fanweave.golden.dops.sound import run_sound
+from fanweave.golden.dops.sound_problem import sound_problems
+from fanweave.golden.errors import FaultError, InputError
 
 PLATFORM = load_platform("a100-cxl")
 MEMORIES = [i for i, device in enumerate(PLATFORM.devices) if device.type == "memory"]
@@ -111,13 +117,99 @@ def test_without_the_memories_it_does_not_fit():
         place(request(tiny, batch=32, prefill=6000), "sound")
 
 
-def test_a_memory_that_nobody_needs_changes_nothing():
+def test_weights_come_sooner_over_several_links():
     with_them = place(request(PLATFORM, batch=2, prefill=64), "sound")
     without = place(
         request(replace(PLATFORM, devices=PLATFORM.devices[:2]), batch=2, prefill=64), "sound"
     )
-    assert (with_them.total, with_them.prefill) == (without.total, without.prefill)
-    assert with_them.lower_bound == without.lower_bound
+    assert with_them.homes == {"keys_values": "npu", "weights": "both"}
+    assert without.homes == {"keys_values": "npu", "weights": "host"}
+    # All of prefill is loading. One link brings 12.6 GiB in 212 ms, three of them in a third.
+    assert without.prefill > 12.5 / 59.6 * 1e12
+    assert with_them.prefill < 0.75 * without.prefill
+    assert with_them.lower_bound < without.lower_bound
+
+
+def small_host(gib):
+    devices = [replace(PLATFORM.devices[0], capacity_bytes=gib * GIB), *PLATFORM.devices[1:]]
+    return replace(PLATFORM, devices=tuple(devices))
+
+
+def sound_cases(platform, **size):
+    case = request(platform, **size)
+    return case, sound_problems(case.model, case.platform, case.workload, case.record)
+
+
+@pytest.mark.parametrize("scheduler", ["HEFT", "all-NPU", "Bifocal", "RHLS"])
+def test_weights_that_the_host_cannot_hold_are_in_memories(scheduler):
+    result = place(request(small_host(4), batch=2, prefill=64, scheduler=scheduler), "sound")
+    flat, (prefill, *_) = result.flat, result.kept
+    assert result.homes["weights"] in ("memory", "both")
+    classes = [flat.graph.classes[kind] for kind in flat.graph.weight_class]
+    sizes = np.array([2 * work.weights for work in classes])
+    stored = np.bincount(flat.store, sizes, minlength=len(PLATFORM.devices)).astype(int)
+    assert stored.sum() == sizes.sum() > 4 * GIB >= stored[PLATFORM.host]
+    # Memories hold what is stored there, all of the time, and keys and values are elsewhere.
+    assert result.homes["keys_values"] == "npu"
+    for kept in result.kept:
+        assert [kept.log.used[index] for index in MEMORIES] == [stored[i] for i in MEMORIES]
+    # Each weight is streamed from where it is stored, at the speed of that link.
+    loads = [row for row in prefill.log.messages.tolist() if PURPOSES[row[0]] == "weights"]
+    assert len(loads) >= len(flat.graph.weights)
+    for _, operator, source, target, start, finish in loads:
+        weight = flat.weight_of[operator]
+        assert source == flat.store[weight]
+        assert finish - start == PLATFORM.link(source, target).time(int(sizes[weight]))
+
+
+@pytest.mark.parametrize("scheduler", ["HEFT", "Bifocal"])
+def test_both_machines_load_from_the_same_stores(scheduler):
+    # The GPU holds a third of the weights, so that they come again and again.
+    platform = small_host(4)
+    gpu = replace(platform.devices[1], capacity_bytes=4 * GIB)
+    platform = replace(platform, devices=(platform.devices[0], gpu, *platform.devices[2:]))
+    case, found = sound_cases(platform, batch=2, prefill=16, scheduler=scheduler)
+    chosen = [each for each in found if each.homes["weights"] != "host"]
+    assert {each.homes["weights"] for each in chosen} == {"memory", "both"}
+    for each in chosen[:2]:
+        fast = run_sound(each, make_scheduler(case))
+        slow = run_sound(each, make_scheduler(case), plain=True)
+        assert (fast.prefill, fast.token_ends) == (slow.prefill, slow.token_ends)
+        assert fast.lower_bound <= fast.total
+        assert (fast.loads == slow.loads).all()
+        assert fast.loads.sum() > 2 * len(each.flat.graph.weights)
+        for one, other in zip(fast.kept, slow.kept, strict=True):
+            assert (one.log.messages == other.log.messages).all()
+
+
+def test_a_load_from_elsewhere_is_a_fault():
+    case, (*_, problem) = sound_cases(small_host(4), batch=1, prefill=16, decode=0)
+
+    def lie(work, log, plan):
+        settings = problem.flat, problem.platform, memory_limits(PLATFORM), work.timing.layouts
+        Invariants(*settings).check(log, work.costs, work.devices)
+        weights = log.messages[:, 0] == PURPOSES.index("weights")
+        row = log.messages[weights & (log.messages[:, 2] == MEMORIES[0])][:1].copy()
+        row[0, 2] = MEMORIES[1]
+        wrong = replace(log, messages=row)
+        with pytest.raises(FaultError, match="loaded from where they are stored"):
+            Invariants(*settings).check(wrong, work.costs, work.devices)
+        told.append(work.phase)
+
+    told = []
+    run_sound(problem, make_scheduler(case), observer=lie)
+    assert told == ["prefill"]
+
+
+def test_weights_that_have_no_room_anywhere_are_refused():
+    tiny = small_host(4)
+    devices = [
+        replace(d, capacity_bytes=3 * GIB) if d.type == "memory" else d for d in tiny.devices
+    ]
+    with pytest.raises(InputError) as raised:
+        place(request(replace(tiny, devices=tuple(devices)), batch=1, prefill=64), "sound")
+    assert "needs 12.307 GiB for weights; CPU0, MEM0, MEM1 have" in str(raised.value)
+    assert "GiB missing; give them more memory" in str(raised.value)
 
 
 def test_a_memory_is_refused_by_name():
