@@ -26,7 +26,7 @@ def test_random_programs(monkeypatch):
 
 def test_a_difference_is_found():
     """Golden of another length of registers does other things."""
-    config = PRESETS["small"]
+    config = PRESETS["small-ventaglio"]
     with pytest.raises(FaultError):
         run_verilated(
             vector_program(5, config, 100),
@@ -43,7 +43,7 @@ def test_programs_have_every_row():
     generator = random.Random(2)
     missing = {row.name for row in ROWS}
     for _ in range(12):
-        program = vector_program(generator.getrandbits(48), PRESETS["small"], 1000)
+        program = vector_program(generator.getrandbits(48), PRESETS["small-ventaglio"], 1000)
         words = {kind_of(word) for word in program.words}
         missing -= {kind.name for kind in words if kind is not None}
         if not missing:
