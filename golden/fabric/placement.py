@@ -173,7 +173,8 @@ def _flow(row: Mapping[str, Any], kind: Kind, host: str) -> _Flow | None:
 
 def _name_of(flow: _Flow) -> str:
     if flow.kind is ObjectKind.WEIGHTS:
-        return f"weights_{flow.phase}"
+        kept = "" if _HOST.match(flow.source) else f"_{flow.source}"
+        return f"weights_{flow.phase}{kept}".lower()
     kept = "from" if flow.is_read else "to"
     return f"{flow.kind}_{flow.phase}_{flow.source}_{kept}_{flow.target}".lower()
 

@@ -50,6 +50,22 @@ def document():
     return copy.deepcopy(DOCUMENT)
 
 
+def test_weights_at_the_host_and_in_a_memory_have_homes_of_their_own(document):
+    document["devices"].append({"device": "CXLMEM0"})
+    weights = document["passes"][0]["messages"]
+    weights.append(row("weights", "L2_K_s0", "CXLMEM0", "NPU0"))
+    graph = graph_of_placement(document, "p.json")
+    keys = MODEL.kv_heads // 2 * MODEL.head_size
+    assert graph.movements["weights_attention_npu0"].size == 2 * MODEL.hidden * keys
+    assert graph.movements["weights_attention_cxlmem0_npu0"].size == 2 * MODEL.hidden * keys
+    homes = {name: item.home for name, item in graph.objects.items() if "weights" in name}
+    assert homes == {
+        "weights_attention": "cpu0_memory",
+        "weights_attention_cxlmem0": "cxlmem0_memory",
+        "weights_ffn": "cpu0_memory",
+    }
+
+
 def test_messages_of_a_kind_become_a_movement(document):
     graph = graph_of_placement(document, "p.json")
     keys = MODEL.kv_heads // 2 * MODEL.head_size
