@@ -183,7 +183,7 @@ def _explain(
 ) -> dict[str, Any]:
     from fanweave.golden.dops.registry import EXPLAINERS
     from fanweave.golden.errors import InputError
-    from fanweave.sim.placement.report import explanation_document, print_explanation
+    from fanweave.sim.placement.explanation import explanation_document, print_explanation
 
     if mode not in EXPLAINERS:
         raise InputError(f"mode {mode} explains nothing; use --mode {' or '.join(EXPLAINERS)}")

@@ -4,12 +4,11 @@ import csv
 import io
 import textwrap
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, TextIO
 
 import numpy as np
 
-from fanweave.golden.dops.explain import Explanation
 from fanweave.golden.dops.passlog import PURPOSES
 from fanweave.golden.dops.platforms import GIB
 from fanweave.golden.dops.registry import Request
@@ -17,13 +16,11 @@ from fanweave.golden.dops.schedule import KeptPass, Schedule
 from fanweave.sim.report.table import WIDTH, Column, format_number, print_table
 
 __all__ = [
-    "explanation_document",
     "operators_csv",
     "pass_name",
     "place_document",
     "placement",
     "print_comparison",
-    "print_explanation",
     "print_schedule",
     "seconds",
 ]
@@ -212,74 +209,5 @@ def print_comparison(results: Mapping[str, Schedule], *, stream: TextIO) -> None
     print_table(columns, rows, title="schedulers", stream=stream)
 
 
-def explanation_document(explanation: Explanation) -> dict[str, Any]:
-    """JSON of an explanation; times in seconds."""
-    return {
-        "operator": explanation.operator,
-        "device": explanation.device,
-        "phase": explanation.phase,
-        "token": explanation.token,
-        "placed_before": explanation.place,
-        "alternatives": [
-            {
-                "device": each.device,
-                "refused": each.refused,
-                "free_s": None if each.refused else each.free / _PS,
-                "finish_s": None if each.finish is None else each.finish / _PS,
-                "weights_there": each.resident,
-                "terms_s": {name: value / _PS for name, value in each.terms.items()},
-            }
-            for each in explanation.alternatives
-        ],
-    }
-
-
-def print_explanation(explanation: Explanation, *, stream: TextIO) -> None:
-    """Print why an operator is where it is; times in microseconds after the earliest one."""
-    offers = [each for each in explanation.alternatives if not each.refused]
-    zero = min((each.free for each in offers), default=0)
-    terms: Sequence[str] = next((list(each.terms) for each in offers if each.terms), [])
-    columns = [Column(heading="device", numeric=False)]
-    columns += [
-        Column(heading=heading)
-        for heading in ("free", "finish", *(term.replace("_", " ") for term in terms))
-    ]
-    columns.append(Column(heading="", numeric=False))
-    rows = []
-    for each in explanation.alternatives:
-        note = "chosen" if each.device == explanation.device else each.refused
-        if each.resident is not None and not each.refused:
-            note += ("; " if note else "") + f"weights {'there' if each.resident else 'missing'}"
-        cells = ["" for _ in terms]
-        if each.terms:
-            cells = [
-                _after(each.terms[name], _zero_of(name, each.terms, each.finish, zero))
-                for name in terms
-            ]
-        times = ["", ""] if each.refused else [_after(each.free, zero), _after(each.finish, zero)]
-        rows.append([each.device, *times, *cells, note])
-    when = "prefill" if explanation.phase == "prefill" else f"token {explanation.token}"
-    title = (
-        f"{explanation.operator}, {when}, number {explanation.place + 1} to be placed: "
-        f"{explanation.device}; us after {zero / _PS:.9f} s"
-    )
-    _say(title, stream)
-    print_table(columns, rows, stream=stream)
-
-
 def _say(words: str, stream: TextIO) -> None:
     print(textwrap.fill(words, WIDTH), file=stream)
-
-
-def _after(value: float | None, zero: float) -> str:
-    return "never" if value is None else f"{(value - zero) / 1e6:,.3f}"
-
-
-def _zero_of(name: str, terms: Mapping[str, float], finish: int | None, zero: int) -> float:
-    """What to take off a term so that it counts from `zero`: its share of the absolute time."""
-    if name == "score":
-        return zero
-    if finish and name.endswith("_share"):
-        share = terms["finish_share"] / finish
-        return zero * (share if name == "finish_share" else 1 - share)
-    return 0.0

@@ -8,6 +8,7 @@ from fanweave.golden.timing.cluster import ServingRun
 from fanweave.golden.timing.comparison import ComparedMetric
 from fanweave.golden.timing.metrics import PERCENTILES, ServingMetrics
 from fanweave.golden.timing.slo import Attainment
+from fanweave.sim.placement.explanation import explanation_table
 from fanweave.sim.report.html_parts import (
     LANES_HELP,
     LANES_SCRIPT,
@@ -112,28 +113,9 @@ def _comparison(rows: Sequence[ComparedMetric]) -> str:
 
 
 def _explanation(explanation: Explanation) -> str:
-    offers = [each for each in explanation.alternatives if not each.refused]
-    zero = min((each.free for each in offers), default=0)
-    terms = next((list(each.terms) for each in offers if each.terms), [])
-    rows = []
-    for each in explanation.alternatives:
-        note = "chosen" if each.device == explanation.device else each.refused
-        finish = "" if each.finish is None else f"{(each.finish - zero) / 1e6:,.3f}"
-        free = "" if each.refused else f"{(each.free - zero) / 1e6:,.3f}"
-        weights = "" if each.resident is None else "there" if each.resident else "not there"
-        rows.append(
-            [
-                cell(each.device),
-                cell(free, numeric=True),
-                cell(finish, numeric=True),
-                *(
-                    cell(f"{each.terms[term] / 1e6:,.3f}" if term in each.terms else "")
-                    for term in terms
-                ),
-                cell(weights),
-                cell(note),
-            ]
-        )
-    what = f"{explanation.operator} of {explanation.phase}: {explanation.device}"
-    headings = ["device", "free us", "finish us", *terms, "weights", ""]
-    return f"<p>{html.escape(what)}</p>{table(rows, headings=headings)}"
+    made = explanation_table(explanation)
+    rows = [
+        [cell(device), *(cell(number, numeric=True) for number in numbers), cell(note)]
+        for device, *numbers, note in made.rows
+    ]
+    return f"<p>{html.escape(made.title)}</p>{table(rows, headings=made.headings)}"

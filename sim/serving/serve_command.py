@@ -216,7 +216,7 @@ def _explain(
     if given["explained"] is None or served.placed is None:
         return None
     from fanweave.golden.timing.placed_serving import mean_pass
-    from fanweave.sim.placement.report import explanation_document, print_explanation
+    from fanweave.sim.placement.explanation import explanation_document, print_explanation
 
     step = mean_pass(served.run, given["explain_phase"])
     explanation = served.placed.explain(given["explained"], step)

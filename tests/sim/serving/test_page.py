@@ -49,7 +49,10 @@ def test_the_page_stands_alone_and_has_every_part(trace, tmp_path, read_page):
         assert heading in page.words
     words = " ".join(page.words)
     assert "Why it is there" in words
-    assert "L3_O of decode: GPU0" in words
+    # The explanation is the terminal's, cell by cell.
+    title = next(word.strip() for word in page.words if word.strip().startswith("L3_O, token"))
+    assert ": GPU0; us after " in title
+    assert title in " ".join(result.output.split())
     assert "a memory computes nothing" in words
     assert "goodput" in words
     assert "energy, assumed" in words
