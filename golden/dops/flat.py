@@ -91,7 +91,7 @@ def flatten(
     def flags(chosen: frozenset[Kind]) -> np.ndarray:
         return np.array([kind in chosen for kind in kinds], np.bool_)
 
-    stores = [graph.classes[kind].stored_at for kind in graph.weight_class]
+    stores = [graph.classes[kind].store(platform.host) for kind in graph.weight_class]
     homes = np.array([home.device(operator) for operator in operators], np.int32)
     return FlatGraph(
         graph=graph,
@@ -109,7 +109,7 @@ def flatten(
         scatter=flags(frozenset({Kind.SCATTER})),
         writer=flags(KV_WRITERS),
         reader=flags(KV_READERS),
-        store=np.array([platform.host if s < 0 else s for s in stores], np.int32),
+        store=np.array(stores, np.int32),
         home=homes,
         legal=_legal(kinds, homes, platform, frozenset() if attention_anywhere else _AT_HOME),
     )

@@ -97,6 +97,10 @@ class OperatorClass:
     activation_density: float = 1.0
     stored_at: int = -1
 
+    def store(self, host: int) -> int:
+        """The device that stores the matrix, of a platform with this host."""
+        return host if self.stored_at < 0 else self.stored_at
+
 
 @dataclass(frozen=True)
 class Operator:

@@ -26,7 +26,7 @@ from fanweave.golden.dops.schedule import KeptPass, Schedule
 from fanweave.golden.dops.schedulers.base import Machine, Pass, Scheduler
 from fanweave.golden.dops.simulate import Workload, run, sample_tokens
 from fanweave.golden.dops.timing import Timing
-from fanweave.golden.dops.weight_home import WeightHome
+from fanweave.golden.dops.weight_home import WeightHome, weights_at_host
 from fanweave.golden.dops.work import Step, byte_count, element_bits
 from fanweave.golden.errors import InputError
 
@@ -62,9 +62,8 @@ class Problem:
     home : KvHome
     flat : FlatGraph
     tables : CostTables
+    weights : WeightHome
     rules : MachineRules
-    weights : WeightHome or None
-        Where weights are stored; None for the host.
     """
 
     platform: Platform
@@ -74,20 +73,17 @@ class Problem:
     home: KvHome
     flat: FlatGraph
     tables: CostTables
+    weights: WeightHome
     rules: MachineRules = field(default_factory=MachineRules)
-    weights: WeightHome | None = None
 
     @property
     def homes(self) -> dict[str, str]:
         """Kinds of devices where keys and values live, and where weights are stored."""
-        stored = "host" if self.weights is None else self.weights.place
-        return {"keys_values": self.home.place, "weights": stored}
+        return {"keys_values": self.home.place, "weights": self.weights.place}
 
     @property
     def reserved(self) -> list[int]:
         """Bytes of each device for keys and values, and for weights that a memory stores."""
-        if self.weights is None:
-            return list(self.home.reserved)
         pairs = zip(self.home.reserved, self.weights.stored, strict=True)
         return [history + stored for history, stored in pairs]
 
@@ -147,6 +143,7 @@ def problem(
         home=home,
         flat=flat,
         tables=tables,
+        weights=weights_at_host(platform, graph),
     )
     check_capacity(result, model)
     return result

@@ -8,7 +8,14 @@ from fanweave.golden.dops.platforms import GIB, Platform
 from fanweave.golden.dops.work import byte_count
 from fanweave.golden.errors import InputError
 
-__all__ = ["WEIGHT_PLACES", "WeightHome", "store_weights", "weight_home", "weight_places"]
+__all__ = [
+    "WEIGHT_PLACES",
+    "WeightHome",
+    "store_weights",
+    "weight_home",
+    "weight_places",
+    "weights_at_host",
+]
 
 #: Names of the homes: all at the host, all in memories, or over host and memories.
 WEIGHT_PLACES = ("host", "memory", "both")
@@ -38,6 +45,15 @@ def weight_places(platform: Platform) -> tuple[str, ...]:
     return WEIGHT_PLACES if platform.indices("memory") else WEIGHT_PLACES[:1]
 
 
+def weights_at_host(platform: Platform, graph: Graph) -> WeightHome:
+    """The home that every platform has."""
+    return WeightHome(
+        place="host",
+        devices=(platform.host,) * len(graph.weights),
+        stored=(0,) * len(platform.devices),
+    )
+
+
 def weight_home(
     place: str, platform: Platform, graph: Graph, *, bits: int, room: Sequence[int]
 ) -> WeightHome:
@@ -62,11 +78,10 @@ def weight_home(
     InputError
         If the weights have no room there; says how much is missing.
     """
-    host, memories = platform.host, platform.indices("memory")
     if place == "host":
-        nothing = (0,) * len(platform.devices)
-        return WeightHome(place=place, devices=(host,) * len(graph.weights), stored=nothing)
-    stores = memories if place == "memory" else [host, *memories]
+        return weights_at_host(platform, graph)
+    memories = platform.indices("memory")
+    stores = memories if place == "memory" else [platform.host, *memories]
     return _deal(place, platform, graph, stores, bits, room)
 
 

@@ -202,8 +202,7 @@ class CostTables:
                 self._fill_load(costs, index, layout, size)
 
     def _fill_load(self, costs: StepCosts, index: int, layout: int, size: int) -> None:
-        store = self._classes[index].stored_at
-        store = self.platform.host if store < 0 else store
+        store = self._classes[index].store(self.platform.host)
         sent = self._send(storage_bytes(size, layout))[store]
         place = self._each(lambda model: model.load_local(size, layout))
         costs.link[layout, index] = sent
