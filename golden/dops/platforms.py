@@ -25,6 +25,7 @@ from fanweave.golden.origins import Origin
 
 __all__ = [
     "GIB",
+    "PICOSECONDS",
     "Device",
     "Link",
     "Platform",
@@ -36,6 +37,7 @@ __all__ = [
 
 _SHIPPED = resources.files(__package__).joinpath("platforms")
 _TOPOLOGIES = ("fc", "star")
+#: In a second.
 PICOSECONDS = 10**12
 
 

@@ -10,11 +10,9 @@ from fanweave.golden.dops.energy import EnergyReport
 from fanweave.golden.dops.flat import FlatGraph
 from fanweave.golden.dops.layouts import Layout
 from fanweave.golden.dops.passlog import PURPOSES, PassLog
-from fanweave.golden.dops.platforms import Platform
+from fanweave.golden.dops.platforms import PICOSECONDS, Platform
 
 __all__ = ["KeptPass", "Schedule"]
-
-_SECOND = 10**12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,8 +82,8 @@ class Schedule:
             {
                 "operator": operators[index].name,
                 "device": self.device(kept, index),
-                "start_s": int(log.start[index]) / _SECOND,
-                "finish_s": int(log.finish[index]) / _SECOND,
+                "start_s": int(log.start[index]) / PICOSECONDS,
+                "finish_s": int(log.finish[index]) / PICOSECONDS,
             }
             for index in order.tolist()
         ]
@@ -99,8 +97,8 @@ class Schedule:
                 "operator": self.flat.graph.operators[operator].name,
                 "source": names[source],
                 "target": names[target],
-                "start_s": start / _SECOND,
-                "finish_s": finish / _SECOND,
+                "start_s": start / PICOSECONDS,
+                "finish_s": finish / PICOSECONDS,
             }
             for purpose, operator, source, target, start, finish in kept.log.messages.tolist()
         ]
@@ -119,20 +117,20 @@ class Schedule:
             "scheduler": self.scheduler,
             "mode": self.mode,
             "record": self.record,
-            "prefill_s": self.prefill / _SECOND,
-            "decode_s": (self.total - self.prefill) / _SECOND,
-            "total_s": self.total / _SECOND,
-            "lower_bound_s": self.lower_bound / _SECOND,
+            "prefill_s": self.prefill / PICOSECONDS,
+            "decode_s": (self.total - self.prefill) / PICOSECONDS,
+            "total_s": self.total / PICOSECONDS,
+            "lower_bound_s": self.lower_bound / PICOSECONDS,
             "devices": [
                 {
                     "device": device.name,
-                    "busy_s": int(self.busy[index]) / _SECOND,
+                    "busy_s": int(self.busy[index]) / PICOSECONDS,
                     "weight_loads": int(self.loads[:, index].sum()),
                 }
                 for index, device in enumerate(self.platform.devices)
             ],
             "link_s": {
-                purpose: int(time) / _SECOND
+                purpose: int(time) / PICOSECONDS
                 for purpose, time in zip(PURPOSES, self.sent.tolist(), strict=True)
             },
             "layouts": {

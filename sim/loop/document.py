@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from fanweave.golden.dops.platforms import Device
+from fanweave.golden.dops.platforms import PICOSECONDS, Device
 from fanweave.golden.loop.changes import CostChange
 from fanweave.golden.loop.costs import cost_documents
 from fanweave.golden.origins import Origin
@@ -19,7 +19,6 @@ __all__ = ["MOVEMENT", "loop_document", "loop_rows"]
 #: How the cases of rows of single movements begin.
 MOVEMENT = "movement "
 
-_PS = 10**12
 #: Numbers of a device that a card can have, and their units.
 _NUMBERS = {"peak_tflops": "TFLOP/s", "bandwidth_gib": "GiB/s"}
 
@@ -57,9 +56,9 @@ def _round(each: LoopRound) -> dict[str, Any]:
     schedule, switch = result.placement.schedule, result.switch
     return {
         "number": each.number,
-        "prefill_s": schedule.prefill / _PS,
-        "decode_s": (schedule.total - schedule.prefill) / _PS,
-        "total_s": schedule.total / _PS,
+        "prefill_s": schedule.prefill / PICOSECONDS,
+        "decode_s": (schedule.total - schedule.prefill) / PICOSECONDS,
+        "total_s": schedule.total / PICOSECONDS,
         "placement": {pass_name(kept): placement(schedule, kept) for kept in schedule.kept},
         "kernels": [asdict(kernel) for kernel in result.kernels],
         "switch": None if switch is None else asdict(switch),
@@ -97,8 +96,8 @@ def _reason(reason: Reason) -> dict[str, Any]:
         "from": move.source,
         "to": move.target,
         "alone": list(reason.alone),
-        "behind_first_before_s": {name: ps / _PS for name, ps in reason.before.items()},
-        "behind_first_after_s": {name: ps / _PS for name, ps in reason.after.items()},
+        "behind_first_before_s": {name: ps / PICOSECONDS for name, ps in reason.before.items()},
+        "behind_first_after_s": {name: ps / PICOSECONDS for name, ps in reason.after.items()},
     }
 
 
@@ -109,7 +108,11 @@ def loop_rows(outcome: LoopOutcome) -> list[BenchRow]:
     schedule = result.placement.schedule
     rows = [
         BenchRow(
-            case=f"placed, {what}", metric="seconds", value=value / _PS, unit="s", origin="model"
+            case=f"placed, {what}",
+            metric="seconds",
+            value=value / PICOSECONDS,
+            unit="s",
+            origin="model",
         )
         for what, value in (
             ("prefill", schedule.prefill),

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import Any, TextIO
 
 from fanweave.golden.dops.explain import Alternative, Explanation
+from fanweave.golden.dops.platforms import PICOSECONDS
 from fanweave.sim.report.table import WIDTH, Column, print_table
 
 __all__ = ["ExplanationTable", "explanation_document", "explanation_table", "print_explanation"]
-
-_PS = 10**12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,10 +42,10 @@ def explanation_document(explanation: Explanation) -> dict[str, Any]:
             {
                 "device": each.device,
                 "refused": each.refused,
-                "free_s": None if each.refused else each.free / _PS,
-                "finish_s": None if each.finish is None else each.finish / _PS,
+                "free_s": None if each.refused else each.free / PICOSECONDS,
+                "finish_s": None if each.finish is None else each.finish / PICOSECONDS,
                 "weights_there": each.resident,
-                "terms_s": {name: value / _PS for name, value in each.terms.items()},
+                "terms_s": {name: value / PICOSECONDS for name, value in each.terms.items()},
             }
             for each in explanation.alternatives
         ],
@@ -62,7 +61,7 @@ def explanation_table(explanation: Explanation) -> ExplanationTable:
     return ExplanationTable(
         title=(
             f"{explanation.operator}, {when}, number {explanation.place + 1} to be placed: "
-            f"{explanation.device}; us after {zero / _PS:.9f} s"
+            f"{explanation.device}; us after {zero / PICOSECONDS:.9f} s"
         ),
         headings=["device", "free", "finish", *(term.replace("_", " ") for term in terms), ""],
         rows=[

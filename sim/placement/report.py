@@ -10,7 +10,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from fanweave.golden.dops.passlog import PURPOSES
-from fanweave.golden.dops.platforms import GIB
+from fanweave.golden.dops.platforms import GIB, PICOSECONDS
 from fanweave.golden.dops.registry import Request
 from fanweave.golden.dops.schedule import KeptPass, Schedule
 from fanweave.sim.report.table import WIDTH, Column, format_number, print_table
@@ -25,7 +25,6 @@ __all__ = [
     "seconds",
 ]
 
-_PS = 10**12
 _CSV_COLUMNS = (
     *("phase", "token", "operator", "kind", "layer", "shard", "device", "start_s", "finish_s"),
 )
@@ -34,7 +33,7 @@ _CSV_COLUMNS = (
 def seconds(picoseconds: int) -> str:
     """A time to the picosecond, for files."""
     sign = "-" if picoseconds < 0 else ""
-    whole, part = divmod(abs(picoseconds), _PS)
+    whole, part = divmod(abs(picoseconds), PICOSECONDS)
     return f"{sign}{whole}.{part:012d}"
 
 
@@ -75,7 +74,12 @@ def place_document(request: Request, result: Schedule, *, operators: bool) -> di
 def _rate(request: Request, result: Schedule) -> float:
     if not request.workload.decode:
         return 0.0
-    return request.workload.batch * request.workload.decode * _PS / (result.total - result.prefill)
+    return (
+        request.workload.batch
+        * request.workload.decode
+        * PICOSECONDS
+        / (result.total - result.prefill)
+    )
 
 
 def operators_csv(result: Schedule) -> str:
@@ -125,7 +129,7 @@ def print_schedule(request: Request, result: Schedule, *, stream: TextIO) -> Non
 
 
 def _time(picoseconds: int) -> str:
-    return f"{picoseconds / _PS:.6f} s"
+    return f"{picoseconds / PICOSECONDS:.6f} s"
 
 
 def _print_devices(result: Schedule, stream: TextIO) -> None:
@@ -146,7 +150,7 @@ def _print_devices(result: Schedule, stream: TextIO) -> None:
     ]
     print_table(columns, rows, stream=stream)
     sent = [
-        [purpose, f"{time / _PS:.6f} s"]
+        [purpose, f"{time / PICOSECONDS:.6f} s"]
         for purpose, time in zip(PURPOSES, result.sent.tolist(), strict=True)
         if time
     ]
@@ -198,9 +202,9 @@ def print_comparison(results: Mapping[str, Schedule], *, stream: TextIO) -> None
     rows = [
         [
             name,
-            f"{result.prefill / _PS:.6f}",
-            f"{(result.total - result.prefill) / _PS:.6f}",
-            f"{result.total / _PS:.6f}",
+            f"{result.prefill / PICOSECONDS:.6f}",
+            f"{(result.total - result.prefill) / PICOSECONDS:.6f}",
+            f"{result.total / PICOSECONDS:.6f}",
             format_number(result.total / best),
             format_number(result.total / max(1, result.lower_bound)),
         ]

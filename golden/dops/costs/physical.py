@@ -8,12 +8,10 @@ from fanweave.golden.dops.costs.pim_line import line_time
 from fanweave.golden.dops.costs.roofline import arithmetic_seconds
 from fanweave.golden.dops.graph import COLLECTIVES, Kind, OperatorClass
 from fanweave.golden.dops.layouts import storage_bytes
-from fanweave.golden.dops.platforms import GIB, Device
+from fanweave.golden.dops.platforms import GIB, PICOSECONDS, Device
 from fanweave.golden.dops.work import Step, byte_count, flops, kv_elements, touched_weights, traffic
 
 __all__ = ["Physical", "least_time", "memory_bytes", "operations", "weight_bytes"]
-
-_PS = 10**12
 
 
 def operations(device: Device, work: OperatorClass, step: Step) -> int:
@@ -61,7 +59,7 @@ def least_time(device: Device, work: OperatorClass, step: Step, bits: int) -> in
     if device.computes:
         arithmetic = operations(device, work, step) / (device.peak_tflops * 1e12)
     memory = memory_bytes(device, work, step, bits) / (device.bandwidth_gib * GIB)
-    return math.ceil(max(arithmetic, memory) * _PS)
+    return math.ceil(max(arithmetic, memory) * PICOSECONDS)
 
 
 class Physical:
@@ -85,22 +83,24 @@ class Physical:
     def compute(self, work: OperatorClass, step: Step, layout: int) -> int:
         """See `DeviceCosts`; of a reduction, the time to add one piece."""
         if work.kind is Kind.REDUCE and self.device.computes:
-            return math.ceil(arithmetic_seconds(self.device, step.tokens * work.hidden) * _PS)
+            return math.ceil(
+                arithmetic_seconds(self.device, step.tokens * work.hidden) * PICOSECONDS
+            )
         if work.kind in COLLECTIVES:
             return 0
         if not self.device.computes:  # it stores keys and values
             return least_time(self.device, work, step, self.bits)
         seconds = arithmetic_seconds(self.device, operations(self.device, work, step))
-        time = math.ceil(seconds * _PS)
+        time = math.ceil(seconds * PICOSECONDS)
         if self.device.busy:
-            time = math.ceil(seconds / _rate(self.device, work, step.phase) * _PS)
+            time = math.ceil(seconds / _rate(self.device, work, step.phase) * PICOSECONDS)
         return max(time, self._memory(work, step), least_time(self.device, work, step, self.bits))
 
     def _memory(self, work: OperatorClass, step: Step) -> int:
         if not self.device.line_bytes:
             return 0  # the peak is all that is known
         stored = byte_count(touched_weights(work, step) + kv_elements(work, step), self.bits)
-        stream = math.ceil(stored / (self.device.bandwidth_gib * GIB) * _PS)
+        stream = math.ceil(stored / (self.device.bandwidth_gib * GIB) * PICOSECONDS)
         return stream + line_time(
             self.device, *(byte_count(elements, self.bits) for elements in traffic(work, step))
         )
@@ -110,7 +110,7 @@ class Physical:
         size = storage_bytes(size, layout)
         if self.device.line_bytes:
             return line_time(self.device, 0, size)
-        return math.ceil(size / (self.device.bandwidth_gib * GIB) * _PS)
+        return math.ceil(size / (self.device.bandwidth_gib * GIB) * PICOSECONDS)
 
     def read(self, size: int) -> int:
         """See `DeviceCosts`; elsewhere sending reads at the speed of the link."""

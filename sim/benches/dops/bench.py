@@ -5,6 +5,7 @@ import functools
 from collections.abc import Callable
 from pathlib import Path
 
+from fanweave.golden.dops.platforms import PICOSECONDS
 from fanweave.golden.dops.published import LOG_WORKLOADS, TRACE_WORKLOAD, published_cases
 from fanweave.golden.dops.records import record_names
 from fanweave.golden.dops.schedulers.static import STATIC
@@ -18,7 +19,6 @@ from fanweave.sim.report.bench_rows import BenchRow
 
 __all__ = ["rows"]
 
-_PS = 10**12
 _SEEDS = 20
 #: The log's own schedulers; it has no all-NPU.
 _LOGGED = tuple(name for name in STATIC if name != "all-NPU")
@@ -136,19 +136,19 @@ def _log_case(outcome: Outcome, known: dict[tuple[str, ...], dict[str, str]]) ->
     for label, times in outcome.times.items():
         case = f"{_name(job)}, {label}"
         if label in ("PD", "Bifocal"):
-            result.append(_row(case, "prefill_s", times.prefill / _PS, unit="s"))
-        result.append(_row(case, "total_s", times.total / _PS, unit="s"))
+            result.append(_row(case, "prefill_s", times.prefill / PICOSECONDS, unit="s"))
+        result.append(_row(case, "total_s", times.total / PICOSECONDS, unit="s"))
         if not known:
             continue
         line = known[(*sizes, label)]
         stored = float(line["total_s"])
         if label == "PD":
-            error = abs(times.prefill / _PS - float(line["prefill_s"]))
+            error = abs(times.prefill / PICOSECONDS - float(line["prefill_s"]))
             result.append(_row(f"{case}, prefill", "latency_error", error, _PREFILL_GOAL, "s"))
         goal = _BIFOCAL_GOAL if label == "Bifocal" else _STATIC_GOAL
         if label == "Bifocal" and pd / stored > _TELLING:
             case += f" (PD/Bifocal over {_TELLING})"
-        error = abs(times.total / _PS / stored - 1)
+        error = abs(times.total / PICOSECONDS / stored - 1)
         result.append(_row(f"{case}, total", "latency_error", error, goal))
     return result
 
@@ -187,7 +187,7 @@ def _trace_rows(quick: bool, reference: Path | None) -> list[BenchRow]:
         stored = {line["scheduler"]: float(line["total_s"]) for line in lines}
     result = []
     for name in names:
-        case, total = f"{_name(job)}, {name}", outcome.times[name].total / _PS
+        case, total = f"{_name(job)}, {name}", outcome.times[name].total / PICOSECONDS
         result.append(_row(case, "total_s", total, unit="s"))
         if stored:
             error = abs(total / stored[name] - 1)
