@@ -1,6 +1,5 @@
 """What tests of several packages share: a tiny model, and a GGUF file that holds it."""
 
-import os
 from pathlib import Path
 
 import gguf
@@ -10,9 +9,6 @@ import pytest
 from fanweave.golden.llama.config import LlamaConfig, projection_name
 from fanweave.golden.llama.model import Llama
 from fanweave.golden.llama.tokenizer import byte_alphabet
-
-# A test of a bench or a soak would have the models of all later ones built for long runs.
-os.environ.setdefault("FANWEAVE_OPTIMISE", "-O1")
 
 TENSORS = {
     "q_proj": "attn_q",

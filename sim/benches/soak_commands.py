@@ -8,7 +8,7 @@ import click
 
 from fanweave.golden.entries import find_entry
 from fanweave.golden.errors import FaultError, InputError
-from fanweave.sim.runner.optimisation import expect_long_runs
+from fanweave.sim.runner.optimisation import long_runs
 
 __all__ = ["ALL", "SOAKS", "rounds_of", "soak"]
 
@@ -59,7 +59,7 @@ def soak(
         seed = random.SystemRandom().randrange(1 << 31)
     click.echo(f"soak {name}: seed {seed}", err=True)
     if rounds != 1:
-        expect_long_runs()
+        click.get_current_context().with_resource(long_runs())
     played = 0
     for number in rounds_of(rounds, minutes):
         unit = units[number % len(units)]

@@ -61,7 +61,7 @@ def bench(
     as well, for `fanweave report`.
     """
     from fanweave.sim.report.bench_rows import print_bench, write_bench
-    from fanweave.sim.runner.optimisation import expect_long_runs
+    from fanweave.sim.runner.optimisation import long_runs
     from fanweave.sim.runner.toolchain import build_root
 
     rows = find_bench(name)
@@ -71,7 +71,7 @@ def bench(
         seed = random.SystemRandom().randrange(1 << 31)
     click.echo(f"bench {name}: seed {seed}", err=True)
     if not quick:
-        expect_long_runs()
+        click.get_current_context().with_resource(long_runs())
     measured = rows(quick=quick, seed=seed, **more)
     if json_file is not None:
         write_bench(json_file, name, seed=seed, rows=measured)

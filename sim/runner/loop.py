@@ -6,16 +6,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from fanweave.golden.errors import InputError
-from fanweave.sim.runner.cache import content_key
 from fanweave.sim.runner.design import Design, VerilogSource
 from fanweave.sim.runner.optimisation import optimisation
 from fanweave.sim.runner.toolchain import Toolchain, find_toolchain
 from fanweave.sim.runner.verilate import (
     build_cache,
     explain_failure,
+    model_key,
     shared_runtime,
-    source_texts,
-    toolchain_identity,
     verilator_arguments,
     waivers,
     write_sources,
@@ -58,12 +56,7 @@ def build_loop(design: Design, main: str, *, label: str, waves: bool = False) ->
     toolchain = find_toolchain()
     arguments = verilator_arguments(design, waves=waves) + (["--trace"] if waves else [])
     sources = [*design.sources, waivers()]
-    key = content_key(
-        [
-            *(*toolchain_identity(toolchain), optimisation(), *arguments),
-            *(*source_texts(sources), design.toplevel, main),
-        ]
-    )
+    key = model_key(toolchain, design, sources, arguments, main)
 
     def build(folder: Path) -> Sequence[Path]:
         environment = toolchain.environment(optimise=optimisation())

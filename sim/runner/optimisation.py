@@ -1,8 +1,10 @@
 """How hard the compiler works on the code of a model that runs in every cycle."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-__all__ = ["expect_long_runs", "optimisation"]
+__all__ = ["long_runs", "optimisation"]
 
 #: Variable of the environment with the compiler's options, for whoever wants others.
 _VARIABLE = "FANWEAVE_OPTIMISE"
@@ -19,6 +21,14 @@ def optimisation() -> str:
     return os.environ.get(_VARIABLE, _SHORT)
 
 
-def expect_long_runs() -> None:
-    """Build models of this process, and of those that it starts, for speed."""
-    os.environ.setdefault(_VARIABLE, _LONG)
+@contextmanager
+def long_runs() -> Iterator[None]:
+    """Build models for speed meanwhile, those of processes that are started as well."""
+    if _VARIABLE in os.environ:
+        yield
+        return
+    os.environ[_VARIABLE] = _LONG
+    try:
+        yield
+    finally:
+        del os.environ[_VARIABLE]

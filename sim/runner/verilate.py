@@ -25,10 +25,10 @@ __all__ = [
     "build_cache",
     "build_model",
     "explain_failure",
+    "model_key",
     "process_environment",
     "shared_runtime",
     "source_texts",
-    "toolchain_identity",
     "verilator_arguments",
     "waivers",
     "write_sources",
@@ -91,12 +91,7 @@ def build_model(design: Design, *, waves: bool = False) -> Model:
     toolchain = find_toolchain()
     arguments = verilator_arguments(design, waves=waves)
     sources = [*design.sources, *_harness(design, waves=waves)]
-    key = content_key(
-        [
-            *(*toolchain_identity(toolchain), optimisation(), *arguments),
-            *(*source_texts(sources), design.toplevel),
-        ]
-    )
+    key = model_key(toolchain, design, sources, arguments)
 
     def build(folder: Path) -> Sequence[Path]:
         return [_run_cocotb_build(folder, toolchain, design, sources, arguments, waves=waves)]
@@ -104,6 +99,22 @@ def build_model(design: Design, *, waves: bool = False) -> Model:
     variant = " with waveforms" if waves else ""
     entry = build_cache().obtain(key, build, label=f"building {design.name}{variant}")
     return Model(design=design, executable=entry.folder / design.toplevel, waves=waves, entry=entry)
+
+
+def model_key(
+    toolchain: Toolchain,
+    design: Design,
+    sources: Sequence[VerilogSource],
+    arguments: Sequence[str],
+    *more: str,
+) -> str:
+    """Return the cache's key of a model: all that decides on what its build gives."""
+    return content_key(
+        [
+            *(*_toolchain_identity(toolchain), optimisation(), *arguments),
+            *(*source_texts(sources), design.toplevel, *more),
+        ]
+    )
 
 
 def verilator_arguments(design: Design, *, waves: bool) -> list[str]:
@@ -220,7 +231,7 @@ def shared_runtime(objects: Path, toolchain: Toolchain, *, waves: bool) -> Itera
 
     It is the same for all designs and takes longer to compile than a small one.
     """
-    key = content_key([*toolchain_identity(toolchain), str(waves)])
+    key = content_key([*_toolchain_identity(toolchain), str(waves)])
     shelf = build_root() / "verilated-runtime" / key
     # They must look newer than the Makefile that Verilator is about to write.
     later = time.time() + 3600
@@ -245,7 +256,7 @@ def source_texts(sources: Sequence[VerilogSource]) -> Iterator[str]:
 
 
 @functools.lru_cache(maxsize=4)
-def toolchain_identity(toolchain: Toolchain) -> tuple[str, ...]:
+def _toolchain_identity(toolchain: Toolchain) -> tuple[str, ...]:
     """Return what, beside the design, decides on a build's outcome."""
     compiler = subprocess.run(
         [toolchain.compiler, "--version"], capture_output=True, text=True, check=False

@@ -6,6 +6,7 @@ from fanweave.golden.errors import FaultError
 from fanweave.sim.benches import soak_commands
 from fanweave.sim.benches.ebpf import linux
 from fanweave.sim.command.main import main
+from fanweave.sim.runner.optimisation import optimisation
 
 
 def status_of(*arguments):
@@ -40,6 +41,15 @@ def test_rounds_count_the_seed_on(played, capsys):
         "2: played",
         "soak ventaglio: 3 rounds, no difference",
     ]
+
+
+@pytest.mark.parametrize(("rounds", "options"), [("1", "-O1"), ("2", "-Os")])
+def test_models_of_more_than_a_round_are_built_for_speed(monkeypatch, capsys, rounds, options):
+    monkeypatch.delenv("FANWEAVE_OPTIMISE", raising=False)
+    monkeypatch.setattr(soak_commands, "find_soak", lambda name: lambda **_: optimisation())
+    assert status_of("ventaglio", "--seed", "1", "--rounds", rounds) == 0
+    assert f"0: {options}" in capsys.readouterr().out
+    assert optimisation() == "-O1"
 
 
 def test_a_difference_ends_the_soak_and_says_how_to_see_it_again(played, capsys):

@@ -2,24 +2,22 @@
 
 import pytest
 
-from fanweave.sim.runner.optimisation import expect_long_runs, optimisation
+from fanweave.sim.runner.optimisation import long_runs, optimisation
 
 
-@pytest.fixture
-def unset(monkeypatch):
-    # Set first, so that whatever a test sets is taken back.
-    monkeypatch.setenv("FANWEAVE_OPTIMISE", "")
-    monkeypatch.delenv("FANWEAVE_OPTIMISE")
-
-
-@pytest.mark.usefixtures("unset")
-def test_models_are_built_quickly_until_long_runs_are_expected():
+def test_models_are_built_quickly_but_for_long_runs(monkeypatch):
+    monkeypatch.delenv("FANWEAVE_OPTIMISE", raising=False)
     assert optimisation() == "-O1"
-    expect_long_runs()
-    assert optimisation() == "-Os"
+    with long_runs():
+        assert optimisation() == "-Os"
+    assert optimisation() == "-O1"
+    with pytest.raises(ZeroDivisionError), long_runs():
+        raise ZeroDivisionError
+    assert optimisation() == "-O1"
 
 
 def test_what_the_user_says_counts(monkeypatch):
     monkeypatch.setenv("FANWEAVE_OPTIMISE", "-O3")
-    expect_long_runs()
+    with long_runs():
+        assert optimisation() == "-O3"
     assert optimisation() == "-O3"
