@@ -1,5 +1,6 @@
 """What tests of several packages share: a tiny model, and a GGUF file that holds it."""
 
+import os
 from pathlib import Path
 
 import gguf
@@ -19,6 +20,16 @@ TENSORS = {
     "up_proj": "ffn_up",
     "down_proj": "ffn_down",
 }
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave the long tests out, with their reason, unless they are asked for."""
+    if "FANWEAVE_LONG" in os.environ:
+        return
+    for item in items:
+        if mark := item.get_closest_marker("long"):
+            reason = f"{mark.args[0]}; FANWEAVE_LONG=1 runs it"
+            item.add_marker(pytest.mark.skip(reason=reason))
 
 
 @pytest.fixture(scope="session")

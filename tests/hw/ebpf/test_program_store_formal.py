@@ -13,7 +13,6 @@ is proved for ever, and are left out where a broken store must be found.
 """
 
 import itertools
-import os
 
 import pytest
 from amaranth.hdl import Assert, Assume, Const, Mux, Signal, Value
@@ -24,10 +23,7 @@ from fanweave.hw.ebpf.program_payloads import LENGTH_BITS, LoadCause
 from fanweave.hw.ebpf.program_store import COMMIT_CYCLES, ProgramStore
 from fanweave.sim.formal import prove
 
-pytestmark = pytest.mark.skipif(
-    "FANWEAVE_LONG" not in os.environ,
-    reason="the proofs take more than four minutes; FANWEAVE_LONG=1 runs them",
-)
+pytestmark = pytest.mark.long("the proofs take more than four minutes")
 
 
 class Watched(ProgramStore):

@@ -1,6 +1,5 @@
 """The engine ``rtl``: its report of a run, and waveforms with instructions as text."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -63,10 +62,7 @@ def test_the_report_has_utilisation_and_lost_cycles(program):
     assert "fetch" in result.measures["no instruction issued"]
 
 
-@pytest.mark.skipif(
-    "FANWEAVE_LONG" not in os.environ,
-    reason="a cluster with waveforms is built for more than a minute; FANWEAVE_LONG=1 runs it",
-)
+@pytest.mark.long("a cluster with waveforms is built for more than a minute")
 def test_waves_show_instructions_as_text(program, capsys):
     request = RunRequest(program=program, preset="small", limit=100_000, waves="0:2000")
     assert run(request).ending is Ending.PASS

@@ -1,7 +1,6 @@
 """`fanweave ebpf run` and `serve` as a user types them: the engine in RTL answers as golden."""
 
 import json
-import os
 import subprocess
 import sys
 
@@ -109,10 +108,7 @@ def test_a_server_answers_as_golden_does_and_keeps_one_simulation(folder):
     assert all(answer["cycles"] > 0 for answer in rtl if answer["status"] == 0)
 
 
-@pytest.mark.skipif(
-    "FANWEAVE_LONG" not in os.environ,
-    reason="an engine with waveforms is built for more than a minute; FANWEAVE_LONG=1 runs it",
-)
+@pytest.mark.long("an engine with waveforms is built for more than a minute")
 def test_a_waveform_shows_instructions_and_map_operations(folder, tmp_path):
     dump = tmp_path / "run.vcd"
     status, said, wrong = fanweave(

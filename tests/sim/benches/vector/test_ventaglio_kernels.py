@@ -1,7 +1,5 @@
 """Ventaglio's kernels in C on the Verilated core complex: bits and cycles."""
 
-import os
-
 import numpy as np
 import pytest
 
@@ -12,10 +10,7 @@ from fanweave.sw.kernels.kernels import KERNELS, SparseWeights
 
 pytestmark = [
     pytest.mark.verilator,
-    pytest.mark.skipif(
-        "FANWEAVE_LONG" not in os.environ,
-        reason="a core complex with Ventaglio is built for minutes; FANWEAVE_LONG=1 runs it",
-    ),
+    pytest.mark.long("a core complex with Ventaglio is built for minutes"),
 ]
 #: Multiply-accumulates of FP32 a cycle.
 PEAK = 8
