@@ -49,10 +49,15 @@ def test_the_page_stands_alone_and_has_every_part(trace, tmp_path, read_page):
         assert heading in page.words
     words = " ".join(page.words)
     assert "Why it is there" in words
-    # The explanation is the terminal's, cell by cell.
+    # The explanation is the terminal's, title and numbers.
     title = next(word.strip() for word in page.words if word.strip().startswith("L3_O, token"))
     assert ": GPU0; us after " in title
-    assert title in " ".join(result.output.split())
+    said = result.output.split()
+    assert title in " ".join(said)
+    offers = text[text.index(title) :].partition("</table>")[0]
+    numbers = [number for number in re.findall(r'<td class="n">([^<]*)<', offers) if number]
+    assert len(numbers) >= 2
+    assert set(numbers) <= set(said)
     assert "a memory computes nothing" in words
     assert "goodput" in words
     assert "energy, assumed" in words
