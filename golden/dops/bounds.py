@@ -4,6 +4,7 @@ import numpy as np
 
 from fanweave.golden.dops.costs.tables import FOREVER, StepCosts
 from fanweave.golden.dops.flat import FlatGraph
+from fanweave.golden.dops.kernel.paths import longest_path
 from fanweave.golden.dops.platforms import Platform
 
 __all__ = ["LowerBound"]
@@ -45,6 +46,7 @@ class LowerBound:
         self._in_order, self._sum = in_order, 0
         self._prefetch = prefetch
         self._executors = executors
+        self._order = np.array(flat.graph.order, np.int32)
         self._work = 0
         self._path = 0
         self.prefill = 0
@@ -60,7 +62,7 @@ class LowerBound:
         work = int(times[self._shared].sum())
         self._work += work
         # Only the longest token's path counts, and the last one has the longest history.
-        path = self._longest(times)
+        path = int(longest_path(self._order, self.flat.pred_start, self.flat.pred, times))
         self._path = max(self._path, path)
         least = max(path, -(-work // self._count))
         if cold:
@@ -79,14 +81,6 @@ class LowerBound:
             total = int(times[stores == store].sum())
             longest = max(longest, -(-total // len(self._executors)))
         return longest
-
-    def _longest(self, times: np.ndarray) -> int:
-        end = times.tolist()
-        graph = self.flat.graph
-        for operator in graph.order:
-            before = max((end[p] for p in graph.predecessors[operator]), default=0)
-            end[operator] += before
-        return max(end)
 
     @property
     def total(self) -> int:

@@ -63,6 +63,8 @@ class Invariants:
         counts = np.diff(flat.succ_start)
         self._producer = np.repeat(np.arange(len(counts)), counts)
         self._consumer = flat.succ
+        self._devices: Sequence[Sequence[int]] = ()
+        self._allowed = np.zeros((0, devices), np.bool_)
         self.passes = 0
 
     def check(self, log: PassLog, costs: StepCosts, devices: Sequence[Sequence[int]]) -> None:
@@ -94,9 +96,16 @@ class Invariants:
         return self.flat.graph.operators[operator].name
 
     def _check_places(self, log: PassLog, devices: Sequence[Sequence[int]]) -> None:
-        for operator, place in enumerate(log.place.tolist()):
-            if not self.flat.collective[operator] and place not in devices[operator]:
-                self._fail("operators run where they may", f"{self._name(operator)} on {place}")
+        if devices is not self._devices:
+            # A phase has one list for all its passes.
+            self._devices = devices
+            self._allowed = np.zeros((len(devices), len(self.platform.devices)), np.bool_)
+            for operator, places in enumerate(devices):
+                self._allowed[operator, places] = True
+        wrong = ~self._allowed[np.arange(len(log.place)), log.place] & ~self.flat.collective
+        for operator in np.flatnonzero(wrong)[:1]:
+            what = f"{self._name(operator)} on {log.place[operator]}"
+            self._fail("operators run where they may", what)
 
     def _check_durations(self, log: PassLog, costs: StepCosts) -> None:
         flat = self.flat
