@@ -50,6 +50,7 @@ FETCH_QUEUE = 2
 ROW_BUFFER = 4
 EXTENT_QUEUE = 4
 RESULT_QUEUE = 8
+SKID_BUFFER = 2  # in front of each aligner
 
 # Depths of the memory's queues: requests, descriptions of rows, runs of beats, beats.
 REQUEST_QUEUE = 16
@@ -126,13 +127,15 @@ RING = 64  # places of every ring, a power of two and at least the longest queue
     ROOM_EXTENTS,
     ROOM_CONFIG,
     ROOM_OPERATION,
+    ROOM_WEIGHT_SKID,
+    ROOM_INDEX_SKID,
     WEIGHTS,  # the two aligners, each of the fields below
     INDICES,
-) = (*range(63), 71)
-STATE_SIZE = 80
+) = (*range(65), 74)
+STATE_SIZE = 83
 
-# Fields of an aligner.
-(REMAINING, POSITION, EXTENT_END, USES_HELD, LEVEL, EXTENT, EXTENT_LEVEL, BEATS) = range(8)
+# Fields of an aligner; SKID are the beats in its buffer, BEATS those that memory has for it.
+(REMAINING, POSITION, EXTENT_END, USES_HELD, LEVEL, EXTENT, EXTENT_LEVEL, SKID, BEATS) = range(9)
 
 # What the group register holds.
 NOTHING, GROUP, MARKER = range(3)
@@ -216,6 +219,8 @@ def _note_room(s, unit):
     )
     s[ROOM_WEIGHT_BEATS] = s[WEIGHTS + BEATS] < BEAT_QUEUE
     s[ROOM_INDEX_BEATS] = s[INDICES + BEATS] < BEAT_QUEUE
+    s[ROOM_WEIGHT_SKID] = s[WEIGHTS + SKID] < SKID_BUFFER
+    s[ROOM_INDEX_SKID] = s[INDICES + SKID] < SKID_BUFFER
     s[ROOM_CONFIG] = s[CONFIG_LEVEL] < OPERATION_QUEUE
     s[ROOM_OPERATION] = s[OPERATION_LEVEL] < OPERATION_QUEUE
 
@@ -455,23 +460,29 @@ def _load(state, operations, rows, first, second, first_count, second_count, cou
 
 
 @JIT
-def _align(s, aligner, ring, unit, unit_bits, take, starts, joins, lengths):
-    """One aligner: keep a portion of a beat, take the next extent. Returns beats taken."""
+def _align(s, aligner, ring, unit, unit_bits, take, room, starts, joins, lengths):
+    """One aligner: keep a portion of a beat, take the next extent. Returns beats taken.
+
+    They go into the buffer in front of it, if that had `room`.
+    """
     units = unit.beat_bits // unit_bits
     remaining = s[aligner + REMAINING]
     position = s[aligner + POSITION]
     left = s[aligner + LEVEL] - take
-    taken = 0
     portion = np.int64(0)
     if (
         remaining != 0
         and left <= unit.beat_bits
-        and (s[aligner + USES_HELD] or s[aligner + BEATS] > 0)
+        and (s[aligner + USES_HELD] or s[aligner + SKID] > 0)
     ):
         portion = min(remaining, units - position)
         if not s[aligner + USES_HELD]:
-            taken = 1
-            s[aligner + BEATS] -= 1
+            s[aligner + SKID] -= 1
+    taken = 0
+    if room and s[aligner + BEATS]:
+        taken = 1
+        s[aligner + BEATS] -= 1
+        s[aligner + SKID] += 1
     finishing = remaining == portion
     s[aligner + LEVEL] = left + portion * unit_bits
     s[aligner + REMAINING] = remaining - portion
@@ -692,6 +703,7 @@ def _step(state, unit, operations, rows, writes, counts):
         unit,
         8,
         s[TAKE_WEIGHTS],
+        s[ROOM_WEIGHT_SKID],
         rows.weight_start,
         rows.weight_joined,
         rows.weight_bytes,
@@ -703,6 +715,7 @@ def _step(state, unit, operations, rows, writes, counts):
         unit,
         32,
         s[TAKE_INDICES],
+        s[ROOM_INDEX_SKID],
         rows.index_start,
         rows.index_joined,
         rows.index_words,

@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 from fanweave.golden.isa.ventaglio import COUNTERS, ErrorCause
 from fanweave.golden.ventaglio.config import VentaglioConfig
 from fanweave.hw.reduction import count_ones
-from fanweave.hw.stream.queue import Queue
+from fanweave.hw.stream.queue import Queue, SkidBuffer
 from fanweave.hw.ventaglio.aligner import Aligner
 from fanweave.hw.ventaglio.bank import Bank
 from fanweave.hw.ventaglio.counters import Counters
@@ -137,11 +137,19 @@ class Ventaglio(wiring.Component):
             )
             wiring.connect(m, getattr(describer, name), extents.i)
             wiring.connect(m, extents.o, aligner.extents)
+        # Whether an aligner takes a beat hangs on what the decoder finds in the beat before it;
+        # that must not go on to the memory in the same cycle.
+        beats = {}
+        for name, aligner in (("weights", self._weights), ("indices", self._indices)):
+            beats[name] = self._block(
+                f"{name}_beats", SkidBuffer(shape=unsigned(self.config.beat_bits))
+            )
+            wiring.connect(m, beats[name].o, aligner.beats)
         for outer, inner in (
             (self.activations, sequencer.activations),
             (self.rows, describer.rows),
-            (self.weights, self._weights.beats),
-            (self.indices, self._indices.beats),
+            (self.weights, beats["weights"].i),
+            (self.indices, beats["indices"].i),
         ):
             m.d.comb += [
                 inner.payload.eq(outer.payload),
@@ -251,19 +259,17 @@ class Ventaglio(wiring.Component):
             self.indices,
             self.results,
         )
-        progress = Signal()
+        progress = Signal()  # in the cycle before: it is found at the end of long paths
         quiet = Signal(24)  # cycles without any progress
         timed_out = Signal()
-        m.d.comb += [
-            progress.eq(
-                issued
-                | drain.read
-                | (self._scatter.bank_valid & self._scatter.bank_ready).any()
-                | lanes.marker_done
-                | Cat(port.valid & port.ready for port in streams).any()
-            ),
-            timed_out.eq(self.busy & ~progress & (quiet >= registers.timeout)),
-        ]
+        m.d.sync += progress.eq(
+            issued
+            | drain.read
+            | (self._scatter.bank_valid & self._scatter.bank_ready).any()
+            | lanes.marker_done
+            | Cat(port.valid & port.ready for port in streams).any()
+        )
+        m.d.comb += timed_out.eq(self.busy & ~progress & (quiet >= registers.timeout))
         with m.If(progress | ~self.busy | registers.halted):
             m.d.sync += quiet.eq(0)
         with m.Else():
