@@ -39,7 +39,7 @@ def _folder(here: Path) -> str:
 
 
 def compile_function(
-    function: Callable[..., Any], here: Path, **options: bool
+    function: Callable[..., Any], here: Path, **options: bool | str
 ) -> Callable[..., Any]:
     """Compile a function on its first call.
 
@@ -49,7 +49,7 @@ def compile_function(
         In the subset of Python that numba compiles.
     here : Path
         The folder whose sources decide whether old machine code still holds.
-    **options : bool
+    **options : bool or str
         Of `numba.njit`.
     """
     before = numba.config.CACHE_DIR

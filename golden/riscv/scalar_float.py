@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from fanweave.golden.fp.operations import Operation, compute
+from fanweave.golden.fp.instructions.compute import compute
+from fanweave.golden.fp.instructions.operation import Operation
 from fanweave.golden.isa.formats import ElementFormat
 from fanweave.golden.riscv.expressions import Closure
 from fanweave.golden.riscv.scalar import Fields, Maker

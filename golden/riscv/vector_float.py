@@ -1,10 +1,11 @@
-"""Vector floating-point arithmetic, through `fanweave.golden.fp.operations`."""
+"""Vector floating-point arithmetic, through `fanweave.golden.fp.instructions`."""
 
 from collections.abc import Callable
 
 import numpy as np
 
-from fanweave.golden.fp.operations import Operation, compute_array
+from fanweave.golden.fp.instructions.compute import compute_array
+from fanweave.golden.fp.instructions.operation import Operation
 from fanweave.golden.isa.formats import ElementFormat
 from fanweave.golden.isa.riscv_csr import RoundingMode
 from fanweave.golden.riscv.vector_step import Step, narrow, signed

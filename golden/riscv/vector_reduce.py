@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from fanweave.golden.fp.operations import Operation, compute
+from fanweave.golden.fp.instructions.compute import compute
+from fanweave.golden.fp.instructions.operation import Operation
 from fanweave.golden.isa.riscv_csr import RoundingMode
 from fanweave.golden.riscv.trap import illegal
 from fanweave.golden.riscv.vector_float import kind_of_bits

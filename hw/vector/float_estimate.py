@@ -6,7 +6,7 @@ from amaranth import Array, Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from fanweave.golden.fp.operations import RECIPROCAL_ROOT_TABLE, RECIPROCAL_TABLE
+from fanweave.golden.fp.instructions.estimates import RECIPROCAL_ROOT_TABLE, RECIPROCAL_TABLE
 from fanweave.golden.isa.formats import ElementFormat
 from fanweave.golden.isa.riscv_csr import Flag, RoundingMode
 from fanweave.hw.fp.float_round import check_targets

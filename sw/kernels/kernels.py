@@ -8,7 +8,8 @@ import numpy as np
 
 from fanweave.golden.errors import FaultError
 from fanweave.golden.fp import multiply_accumulate
-from fanweave.golden.fp.operations import Operation, compute_array
+from fanweave.golden.fp.instructions.compute import compute_array
+from fanweave.golden.fp.instructions.operation import Operation
 from fanweave.golden.isa.formats import ElementFormat
 from fanweave.golden.riscv.cluster import Cluster, Ending
 from fanweave.golden.riscv.program import Program, parse_program

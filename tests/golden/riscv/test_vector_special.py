@@ -5,7 +5,8 @@ import random
 import pytest
 import softfloatpy as sf
 
-from fanweave.golden.fp.operations import Operation, compute
+from fanweave.golden.fp.instructions.compute import compute
+from fanweave.golden.fp.instructions.operation import Operation
 from fanweave.golden.isa.formats import ElementFormat
 from fanweave.golden.isa.riscv import INSTRUCTION_BY_NAME
 from fanweave.golden.isa.riscv_csr import Cause

@@ -5,7 +5,8 @@ import random
 import pytest
 from amaranth.sim import Simulator
 
-from fanweave.golden.fp.operations import Operation, compute
+from fanweave.golden.fp.instructions.compute import compute
+from fanweave.golden.fp.instructions.operation import Operation
 from fanweave.golden.isa.formats import ElementFormat
 from fanweave.hw.core.float_unit import FloatUnit
 from fanweave.hw.core.operations import FloatOperation as F

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import softfloatpy as sf
 
-from fanweave.golden.fp.operations import Operation, compute, compute_array
+from fanweave.golden.fp.instructions.compute import compute, compute_array
+from fanweave.golden.fp.instructions.operation import Operation
 from fanweave.golden.isa.formats import ElementFormat
 from fanweave.golden.isa.riscv_csr import Flag, RoundingMode
 
