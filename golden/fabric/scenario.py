@@ -63,6 +63,8 @@ class Policies:
         Answers that are passed over after each event of one.
     homes, copies : mapping of str to str
         Object -> memory, where it is another one than without policies; and where a copy lies.
+    outstanding : mapping of str to int
+        Host -> requests that it may have open.
     """
 
     goals: tuple[Goal, ...]
@@ -72,6 +74,7 @@ class Policies:
     answers_skip: int = 0
     homes: Mapping[str, str] = field(default_factory=dict)
     copies: Mapping[str, str] = field(default_factory=dict)
+    outstanding: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,10 +219,12 @@ def _places(where: str, key: str, row: Mapping[str, Any], prefill: Prefill) -> d
 def _policies(where: str, row: Mapping[str, Any], prefill: Prefill) -> Policies:
     where = f"{where}: policies"
     numbers = ("page_bytes", "token_rate", "token_limit", "answers_skip")
-    check_keys(where, row, required=("goals",), optional=(*numbers, "homes", "copies"))
+    places = ("homes", "copies")
+    check_keys(where, row, required=("goals",), optional=(*numbers, *places, "outstanding"))
     made = Policies(
         homes=_places(where, "homes", row, prefill),
         copies=_places(where, "copies", row, prefill),
+        outstanding=_outstanding(where, row.get("outstanding", {})),
         goals=tuple(_goal(where, goal) for goal in row["goals"]),
         **{name: whole(where, name, row[name]) for name in numbers if name in row},
     )

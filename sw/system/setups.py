@@ -77,7 +77,7 @@ def prepare(scenario: Scenario, setting: Setting | None) -> Prepared:
     goals = () if setting else scenario.policies.goals
     graph = prefill_graph(prefill, name=scenario.name, goals=goals)
     built: Mapping[str, Built] = {} if setting else compile_graph(graph).built
-    limits = {**scenario.outstanding, **(setting.outstanding if setting else {})}
+    limits = {**scenario.outstanding, **(setting or scenario.policies).outstanding}
     return Prepared(
         name=setting.name if setting else COMPILED,
         graph=graph,
