@@ -68,69 +68,76 @@ def _registers() -> tuple[Case, ...]:
     )
 
 
-def _stack() -> tuple[Case, ...]:
-    bounds = Rule.STACK_BOUNDS
-    refused = (
-        ("above the frame", "*(u8 *)(r10 + 0) = 1", bounds, "1 bytes at 0"),
-        ("across the top", "*(u64 *)(r10 - 4) = 1", bounds, "8 bytes at -4"),
-        ("below the frame", "*(u8 *)(r10 - 513) = 1", bounds, "at -513"),
-        ("across the bottom", "*(u32 *)(r10 - 514) = 1", bounds, "at -514"),
-        ("a register moved too far", "r3 = r10\nr3 += -600\n*(u8 *)(r3 + 0) = 1", bounds, "-600"),
-        ("nothing was stored", "r0 = *(u64 *)(r10 - 8)", Rule.STACK_UNSET, "r10-8"),
-        (
-            "half of it was stored",
-            "*(u32 *)(r10 - 8) = 1\nr0 = *(u64 *)(r10 - 8)",
-            Rule.STACK_UNSET,
-            "the byte at r10-4",
-        ),
-        (
-            "stored somewhere",
-            """
-                r3 = *(u8 *)(r1 + 0)
-                r3 &= 8
-                r4 = r10
-                r4 += -16
-                r4 += r3
-                *(u64 *)(r4 + 0) = 1
-                r0 = *(u64 *)(r10 - 16)
-            """,
-            Rule.STACK_UNSET,
-            "r10-16",
-        ),
-        (
-            "somewhere beyond the top",
-            """
-                r3 = *(u8 *)(r1 + 0)
-                r3 &= 15
-                r4 = r10
-                r4 += -16
-                r4 += r3
-                *(u16 *)(r4 + 0) = 1
-            """,
-            bounds,
-            "an access of 2 bytes at -16 to -1",
-        ),
-        (
-            "somewhere, where not all was stored",
-            """
-                *(u64 *)(r10 - 8) = 1
-                r3 = *(u8 *)(r1 + 0)
-                r3 &= 15
-                r4 = r10
-                r4 += -16
-                r4 += r3
-                r0 = *(u8 *)(r4 + 0)
-            """,
-            Rule.STACK_UNSET,
-            "r10-16",
-        ),
-        (
-            "a frame of a function that returned",
-            "call f\nr0 = *(u64 *)(r10 - 8)\nexit\nf: *(u64 *)(r10 - 8) = 1\nr0 = 0",
-            Rule.STACK_UNSET,
-            "r10-8",
-        ),
-    )
+#: Accesses that no frame allows: name, text, rule, and what it says.
+_OUTSIDE: tuple[tuple[str, str, Rule, str], ...] = (
+    ("above the frame", "*(u8 *)(r10 + 0) = 1", Rule.STACK_BOUNDS, "1 bytes at 0"),
+    ("across the top", "*(u64 *)(r10 - 4) = 1", Rule.STACK_BOUNDS, "8 bytes at -4"),
+    ("below the frame", "*(u8 *)(r10 - 513) = 1", Rule.STACK_BOUNDS, "at -513"),
+    ("across the bottom", "*(u32 *)(r10 - 514) = 1", Rule.STACK_BOUNDS, "at -514"),
+    (
+        "a register moved too far",
+        "r3 = r10\nr3 += -600\n*(u8 *)(r3 + 0) = 1",
+        Rule.STACK_BOUNDS,
+        "-600",
+    ),
+    ("nothing was stored", "r0 = *(u64 *)(r10 - 8)", Rule.STACK_UNSET, "r10-8"),
+    (
+        "half of it was stored",
+        "*(u32 *)(r10 - 8) = 1\nr0 = *(u64 *)(r10 - 8)",
+        Rule.STACK_UNSET,
+        "the byte at r10-4",
+    ),
+    (
+        "stored somewhere",
+        """
+            r3 = *(u8 *)(r1 + 0)
+            r3 &= 8
+            r4 = r10
+            r4 += -16
+            r4 += r3
+            *(u64 *)(r4 + 0) = 1
+            r0 = *(u64 *)(r10 - 16)
+        """,
+        Rule.STACK_UNSET,
+        "r10-16",
+    ),
+    (
+        "somewhere beyond the top",
+        """
+            r3 = *(u8 *)(r1 + 0)
+            r3 &= 15
+            r4 = r10
+            r4 += -16
+            r4 += r3
+            *(u16 *)(r4 + 0) = 1
+        """,
+        Rule.STACK_BOUNDS,
+        "an access of 2 bytes at -16 to -1",
+    ),
+    (
+        "somewhere, where not all was stored",
+        """
+            *(u64 *)(r10 - 8) = 1
+            r3 = *(u8 *)(r1 + 0)
+            r3 &= 15
+            r4 = r10
+            r4 += -16
+            r4 += r3
+            r0 = *(u8 *)(r4 + 0)
+        """,
+        Rule.STACK_UNSET,
+        "r10-16",
+    ),
+    (
+        "a frame of a function that returned",
+        "call f\nr0 = *(u64 *)(r10 - 8)\nexit\nf: *(u64 *)(r10 - 8) = 1\nr0 = 0",
+        Rule.STACK_UNSET,
+        "r10-8",
+    ),
+)
+
+
+def _stack_refused() -> tuple[Case, ...]:
     return (
         *(
             Case(
@@ -139,7 +146,7 @@ def _stack() -> tuple[Case, ...]:
                 rule=rule,
                 says=says,
             )
-            for name, text, rule, says in refused
+            for name, text, rule, says in _OUTSIDE
         ),
         Case(
             name="stack: stored on one way only",
@@ -153,11 +160,40 @@ def _stack() -> tuple[Case, ...]:
             """,
             rule=Rule.STACK_UNSET,
         ),
+    )
+
+
+def _stack_stores() -> tuple[Case, ...]:
+    return (
         Case(name="stack: the lowest byte", text=f"*(u8 *)(r10 - 512) = 1{_END}", longest=3),
         Case(
             name="stack: bytes of two stores",
             text="*(u32 *)(r10 - 8) = 1\n*(u32 *)(r10 - 4) = 2\nr0 = *(u64 *)(r10 - 8)\nexit",
         ),
+        Case(
+            name="stack: an address comes back as it was",
+            text="*(u64 *)(r10 - 8) = r1\nr3 = *(u64 *)(r10 - 8)\nr0 = *(u8 *)(r3 + 63)\nexit",
+        ),
+        Case(
+            name="stack: somewhere within what was stored",
+            text="""
+                *(u64 *)(r10 - 8) = 1
+                *(u64 *)(r10 - 16) = 1
+                r3 = *(u8 *)(r1 + 0)
+                r3 &= 15
+                r4 = r10
+                r4 += -16
+                r4 += r3
+                *(u8 *)(r4 + 0) = 5
+                r0 = *(u8 *)(r4 + 0)
+                exit
+            """,
+        ),
+    )
+
+
+def _stack_numbers() -> tuple[Case, ...]:
+    return (
         Case(
             name="stack: a number comes back as it was",
             text="""
@@ -181,52 +217,6 @@ def _stack() -> tuple[Case, ...]:
                 r0 = *(u8 *)(r1 + 0)
                 exit
             end:
-                r0 = 0
-                exit
-            """,
-        ),
-        Case(
-            name="stack: an address comes back as it was",
-            text="*(u64 *)(r10 - 8) = r1\nr3 = *(u64 *)(r10 - 8)\nr0 = *(u8 *)(r3 + 63)\nexit",
-        ),
-        Case(
-            name="stack: somewhere within what was stored",
-            text="""
-                *(u64 *)(r10 - 8) = 1
-                *(u64 *)(r10 - 16) = 1
-                r3 = *(u8 *)(r1 + 0)
-                r3 &= 15
-                r4 = r10
-                r4 += -16
-                r4 += r3
-                *(u8 *)(r4 + 0) = 5
-                r0 = *(u8 *)(r4 + 0)
-                exit
-            """,
-        ),
-        Case(
-            name="stack: a function works on its caller's frame",
-            text="""
-                *(u64 *)(r10 - 8) = 1
-                r1 = r10
-                r1 += -8
-                call f
-                r0 = *(u64 *)(r10 - 8)
-                exit
-            f:  *(u64 *)(r1 + 0) = 5
-                r0 = 0
-                exit
-            """,
-        ),
-        Case(
-            name="stack: a function sets its caller's frame",
-            text="""
-                r1 = r10
-                r1 += -8
-                call f
-                r0 = *(u64 *)(r10 - 8)
-                exit
-            f:  *(u64 *)(r1 + 0) = 5
                 r0 = 0
                 exit
             """,
@@ -256,4 +246,42 @@ def _stack() -> tuple[Case, ...]:
     )
 
 
-CASES: tuple[Case, ...] = (*_registers(), *_stack())
+def _stack_of_callers() -> tuple[Case, ...]:
+    return (
+        Case(
+            name="stack: a function works on its caller's frame",
+            text="""
+                *(u64 *)(r10 - 8) = 1
+                r1 = r10
+                r1 += -8
+                call f
+                r0 = *(u64 *)(r10 - 8)
+                exit
+            f:  *(u64 *)(r1 + 0) = 5
+                r0 = 0
+                exit
+            """,
+        ),
+        Case(
+            name="stack: a function sets its caller's frame",
+            text="""
+                r1 = r10
+                r1 += -8
+                call f
+                r0 = *(u64 *)(r10 - 8)
+                exit
+            f:  *(u64 *)(r1 + 0) = 5
+                r0 = 0
+                exit
+            """,
+        ),
+    )
+
+
+CASES: tuple[Case, ...] = (
+    *_registers(),
+    *_stack_refused(),
+    *_stack_stores(),
+    *_stack_numbers(),
+    *_stack_of_callers(),
+)
