@@ -1,17 +1,24 @@
 """The way of answers through an island in a cycle, from its end to its beginning."""
 
 from fanweave.golden.cxl.timed.compile import compiled
+from fanweave.golden.cxl.timed.copier import DENIED
 from fanweave.golden.cxl.timed.events import raise_event
-from fanweave.golden.cxl.timed.state import EVENT, LEGS, RING, Islands
+from fanweave.golden.cxl.timed.messages import line_of, place_of
+from fanweave.golden.cxl.timed.migration import answered
+from fanweave.golden.cxl.timed.state import EVENT, MOVER, RING, Islands
 from fanweave.golden.isa.cxl_event import Channel, DrsOpcode, NdrOpcode
 
-__all__ = ["answers_back"]
+__all__ = ["answers_back", "forget_popped"]
 
 _CHANNELS = (int(Channel.S2M_NDR), int(Channel.S2M_DRS))
 _OPCODES = (int(NdrOpcode.CMP), int(DrsOpcode.MEM_DATA))
 _NXM = int(DrsOpcode.MEM_DATA_NXM)
-#: Stands for a DevLoad where an island denied the request: a light load, and no memory.
-_NOTHING = 4
+
+
+@compiled
+def _ends(state: Islands, i):
+    """Who gets answers: hosts, and behind them who moves pages."""
+    return state.sizes[1] + 1 if state.mover[i, MOVER.phase] else state.sizes[1]
 
 
 @compiled
@@ -19,7 +26,7 @@ def _to_hosts(state: Islands, i):
     """One answer a host and channel, in turn."""
     devices = state.sizes[2] + 1  # the port of errors is one more
     for a in range(2):
-        for u in range(state.sizes[1]):
+        for u in range(_ends(state, i)):
             for after in range(devices):
                 d = (state.back_last[i, a, u] + 1 + after) % devices
                 at = state.back_at[i, a, u, d]
@@ -42,7 +49,7 @@ def _refused(state: Islands, i):
     into = state.back_at[i, a, refused[2], d]
     place = (into[0] + into[1]) % state.sizes[3]
     state.back[i, a, refused[2], d, place] = refused[0]
-    state.said[refused[0] % LEGS] = _NOTHING
+    state.said[place_of(refused[0])] = DENIED
     into[1] += 1
 
 
@@ -51,14 +58,14 @@ def _observe(state: Islands, traffic, i, a, d, m, now):
     """An answer's event has its request's address and tag, and how long it took."""
     source = 2 * state.sizes[1] + 3 * d + a
     port = state.sizes[1] + d
-    line = traffic.line[m]
+    line = line_of(state, traffic, m)
     opcode = _OPCODES[a]
-    if a and state.said[m % LEGS] == _NOTHING:
+    if a and state.said[place_of(m)] == DENIED:
         opcode = _NXM
     raised, _ = raise_event(state, i, source, port, _CHANNELS[a], opcode, line)
     if not raised:
         return
-    leg, event = state.leg[i, m % LEGS], state.slot[i, source]
+    leg, event = state.leg[i, place_of(m)], state.slot[i, source]
     event[EVENT.line] = line
     event[EVENT.latency] = (now - leg[5]) * state.clock[4]
     event[EVENT.tag] = leg[2]
@@ -67,7 +74,7 @@ def _observe(state: Islands, traffic, i, a, d, m, now):
     event[EVENT.channel] = _CHANNELS[a]
     event[EVENT.opcode] = opcode
     event[EVENT.ld_id] = leg[4]
-    event[EVENT.dev_load] = state.said[m % LEGS] % _NOTHING
+    event[EVENT.dev_load] = state.said[place_of(m)] % DENIED
     event[EVENT.sequence] = 0
     event[EVENT.source] = source
 
@@ -75,6 +82,7 @@ def _observe(state: Islands, traffic, i, a, d, m, now):
 @compiled
 def answers_back(state: Islands, traffic, i, now):
     """Answers find their requests, and go to their hosts' queues."""
+    moves = state.mover[i, MOVER.phase]
     _to_hosts(state, i)
     _refused(state, i)
     for d in range(state.sizes[2]):
@@ -83,7 +91,7 @@ def answers_back(state: Islands, traffic, i, now):
             if not at[1]:
                 continue
             m = state.answer[i, a, d, at[0]]
-            leg = state.leg[i, m % LEGS]
+            leg = state.leg[i, place_of(m)]
             into = state.back_at[i, a, leg[0], d]
             if into[1] + into[2] == state.sizes[3]:
                 continue
@@ -94,18 +102,22 @@ def answers_back(state: Islands, traffic, i, now):
             at[1] -= 1
             state.answer_credit[i, a, d, 1] += 1
             c = 1 - a
-            state.used[i, c, d, leg[3] % state.sizes[4]] = 0
+            slot = leg[3] % state.sizes[4]
+            state.used[i, c, d, slot] = 0
             state.table[i, c, d, 0] -= 1
-            _observe(state, traffic, i, a, d, m, now)
-            state.load[i, d] = state.said[m % LEGS] % _NOTHING
-    _forget_popped(state, i)
+            if moves:
+                answered(state, i, c, d, slot)
+            # Answers to the switch itself raise no events.
+            if leg[0] != state.sizes[1]:
+                _observe(state, traffic, i, a, d, m, now)
+            state.load[i, d] = state.said[place_of(m)] % DENIED
 
 
 @compiled
-def _forget_popped(state: Islands, i):
+def forget_popped(state: Islands, i):
     """Places that became free in this cycle are free from the next one on."""
     for d in range(state.sizes[2] + 1):
-        for u in range(state.sizes[1]):
+        for u in range(_ends(state, i)):
             for n in range(2):
                 state.cross_at[i, n, d, u, 2] = 0
                 state.back_at[i, n, u, d, 2] = 0

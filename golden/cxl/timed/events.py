@@ -1,7 +1,9 @@
 """Events, the hook, the memory of verdicts and the engine's seat in a cycle."""
 
 from fanweave.golden.cxl.timed.compile import compiled
-from fanweave.golden.cxl.timed.state import COUNTS, EVENT, HOOK_DEPTH, Islands
+from fanweave.golden.cxl.timed.migration import ask_for_move
+from fanweave.golden.cxl.timed.pages import page_of
+from fanweave.golden.cxl.timed.state import COUNTS, EVENT, HOOK_DEPTH, MOVER, Islands
 from fanweave.golden.isa.cxl_event import Channel, VerdictAction
 from fanweave.golden.isa.cxl_switch import MAX_VERDICT_CYCLES
 
@@ -19,7 +21,7 @@ def raise_event(state: Islands, i, s, port, channel, opcode, line):
 
     Gives whether an event is raised, and whether the default is to deny.
     """
-    page = line >> 6
+    page = page_of(line)
     for r in range(state.sizes[5]):
         rule = state.rules[i, r]
         fits = (
@@ -120,17 +122,36 @@ def _note(state: Islands, traffic, i, now, legal, action, island, tokens):
 
 
 @compiled
-def _release(state: Islands, traffic, i, now):
+def _promote(state: Islands, i, event, port):
+    """The event's page is to move; its host is where its request came in."""
+    is_request = event[EVENT.channel] == _REQ or event[EVENT.channel] == _RWD
+    host = event[EVENT.port] if is_request else event[EVENT.island]
+    ask_for_move(state, i, host, page_of(event[EVENT.line]), port)
+
+
+@compiled
+def _forget(state: Islands, i):
+    """No verdict is known any more, and none of those that come is to be."""
+    for place in range(state.sizes[7]):
+        state.known[i, place, 0] = 0
+    state.seat_at[i, 3] = 0
+    state.waiting[i, EVENT.key] = -1
+    state.counts[i, COUNTS.forgotten] += 1
+
+
+@compiled
+def _release(state: Islands, traffic, i, now, forgets):
     """The engine's verdict holds from now on, for the pages that it is about."""
     seat, at = state.seat[i], state.seat_at[i]
     at[1] = 0
     told = state.verdict[i]
     _note(state, traffic, i, now, told[0], told[1], told[2], told[3])
-    if told[1] == _PROMOTE:
+    if told[0] and told[1] == _PROMOTE:
+        _promote(state, i, seat, told[2])
         # Who asked for a move has asked; the next ones only pass.
         told[1], told[2] = 0, 0
     state.counts[i, COUNTS.ran] += 1
-    if at[3]:
+    if at[3] and not forgets:
         entries = state.sizes[7]
         known = state.known[i, key_place(seat[EVENT.key], entries)]
         known[0], known[1], known[5] = 1, seat[EVENT.key], told[0]
@@ -199,10 +220,10 @@ def adapt(state: Islands, traffic, i, now):
     """What becomes of the hook's first event; gives whether an engine was asked."""
     hook, at = state.hook_at[i], state.seat_at[i]
     hook[2] = 0
-    free, waited = not at[1], at[0]
+    free, waited, forgets = not at[1], at[0], state.mover[i, MOVER.step] != 0
     at[4] = 0
     if at[1] and now - at[2] == state.pace[i, state.seat[i, EVENT.program]]:
-        _release(state, traffic, i, now)
+        _release(state, traffic, i, now, forgets)
     elif hook[1]:
         event = state.hook[i, hook[0]]
         hook[0] = (hook[0] + 1) % HOOK_DEPTH
@@ -225,5 +246,7 @@ def adapt(state: Islands, traffic, i, now):
     if free and waited:
         _sit(state, i, state.waiting[i], now)
         at[0] = 0
+    if forgets:
+        _forget(state, i)
     _expire(state, i, now)
     return at[4] != 0

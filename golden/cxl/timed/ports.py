@@ -1,7 +1,8 @@
 """What is behind a port in a cycle: memories, links between islands, credits."""
 
 from fanweave.golden.cxl.timed.compile import compiled
-from fanweave.golden.cxl.timed.state import LEGS, PENDING, Islands
+from fanweave.golden.cxl.timed.messages import place_of
+from fanweave.golden.cxl.timed.state import PENDING, Islands
 
 __all__ = ["answers_leave", "carry", "requests_leave"]
 
@@ -36,7 +37,7 @@ def _serve(state: Islands, i, d, c, m, now):
     busy[1] = c
     busy[2 + c] += 1
     busy[4] += waited
-    state.said[m % LEGS] = load
+    state.said[place_of(m)] = load
     _push_due(state, i, 1 - c, d, m, start + device[_LATENCY])
 
 
@@ -106,5 +107,5 @@ def carry(state: Islands, i, now):
                 at[1] -= 1
                 state.credit[below, port, c, 0] -= 1
                 state.arrived[below, port, c] = m
-                leg, over = state.leg[below, m % LEGS], state.leg[i, m % LEGS]
+                leg, over = state.leg[below, place_of(m)], state.leg[i, place_of(m)]
                 leg[0], leg[1], leg[2] = port, over[4], over[3]

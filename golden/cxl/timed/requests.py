@@ -2,7 +2,10 @@
 
 from fanweave.golden.cxl.timed.compile import compiled
 from fanweave.golden.cxl.timed.events import raise_event
-from fanweave.golden.cxl.timed.state import COUNTS, EVENT, LEGS, RING, Islands
+from fanweave.golden.cxl.timed.messages import line_of, place_of
+from fanweave.golden.cxl.timed.migration import holds, is_watched, leaves_queue, mark_queues
+from fanweave.golden.cxl.timed.pages import decode, locate
+from fanweave.golden.cxl.timed.state import COUNTS, EVENT, MOVER, RING, Islands
 from fanweave.golden.isa.cxl_event import Channel, ReqOpcode, RwdOpcode, VerdictAction
 
 __all__ = ["BAD_VERDICT", "UNMAPPED", "enter", "leave_entries", "refuse", "to_devices"]
@@ -43,13 +46,13 @@ def _take_tag(state: Islands, i, c, d):
     table[2] = (rounds + following // slots) % of_bits
     used[slot] = 1
     table[0] += 1
-    return tag
+    return tag, slot
 
 
 @compiled
-def to_devices(state: Islands, i, now):
+def to_devices(state: Islands, traffic, i, now):
     """One request a device and channel gets a tag, if one is free."""
-    hosts = state.sizes[1]
+    sources, moves = state.sizes[1] + 1, state.mover[i, MOVER.phase]
     for d in range(state.sizes[2]):
         state.reads[i, d, 0] = state.reads[i, d, 1]
         state.reads[i, d, 1] = state.table[i, 0, d, 0]
@@ -60,8 +63,8 @@ def to_devices(state: Islands, i, now):
             if turn[1]:
                 chosen = turn[2]
             else:
-                for after in range(hosts):
-                    u = (turn[0] + 1 + after) % hosts
+                for after in range(sources):
+                    u = (turn[0] + 1 + after) % sources
                     if state.cross_at[i, c, d, u, 1]:
                         chosen = u
                         break
@@ -76,10 +79,16 @@ def to_devices(state: Islands, i, now):
             at[0] = (at[0] + 1) % state.sizes[3]
             at[1] -= 1
             at[2] = 1
-            leg = state.leg[i, m % LEGS]
-            leg[3] = _take_tag(state, i, c, d)
+            leg = state.leg[i, place_of(m)]
+            leg[3], slot = _take_tag(state, i, c, d)
             leg[5] = now
             state.out[i, c, d] = m
+            if moves:
+                watched = is_watched(state, i, chosen, line_of(state, traffic, m))
+                state.special[i, c, d, slot] = watched
+                leaves_queue(state, i, c, d, chosen)
+    if moves:
+        mark_queues(state, i)
 
 
 @compiled
@@ -173,10 +182,12 @@ def _pay(state: Islands, i, u, wants_0, wants_1):
 
 
 @compiled
-def _place_of(state: Islands, i, u, head):
+def _goal_of(state: Islands, i, u, head, line):
     """Action of a head's verdict, and where the head goes by it."""
     action = head[5] if head[4] else _PASS
     port, ld_id = head[1], head[2]
+    if state.moved[i, u]:
+        port, ld_id = locate(state, i, u, line, port, ld_id)
     if not head[4] and head[8]:
         action = _DENY
     if action == _REDIRECT:
@@ -194,7 +205,7 @@ def _place_of(state: Islands, i, u, head):
 
 
 @compiled
-def _leave(state: Islands, i, u, c, port, ld_id):
+def _leave(state: Islands, i, u, c, action, port, ld_id):
     """A head goes to its device's queue, if there is place."""
     at = state.ring_at[i, u, c]
     head = state.ring[i, u, c, at[0]]
@@ -204,10 +215,10 @@ def _leave(state: Islands, i, u, c, port, ld_id):
     place = (into[0] + into[1]) % state.sizes[3]
     state.cross[i, c, port - state.sizes[1], u, place] = head[0]
     into[1] += 1
-    state.leg[i, head[0] % LEGS, 4] = ld_id
+    state.leg[i, place_of(head[0]), 4] = ld_id
     if port == state.sizes[1] + state.sizes[2]:
         state.counts[i, COUNTS.denied] += 1
-    elif port != head[1]:
+    elif action == _REDIRECT and state.own[i, u, head[6]] >= 0:
         state.counts[i, COUNTS.redirected] += 1
     state.counts[i, COUNTS.judged] += head[4]
     at[0] = (at[0] + 1) % RING
@@ -217,8 +228,8 @@ def _leave(state: Islands, i, u, c, port, ld_id):
 
 
 @compiled
-def leave_entries(state: Islands, i):
-    """Heads leave their rings, when their verdicts are there and they have paid."""
+def leave_entries(state: Islands, traffic, i):
+    """Heads leave their rings, when their verdicts are there, no copy holds them, and they paid."""
     for u in range(state.sizes[1]):
         wants_0, wants_1 = False, False
         for c in range(2):
@@ -226,28 +237,20 @@ def leave_entries(state: Islands, i):
             head = state.ring[i, u, c, at[0]]
             if not at[1] or head[3]:
                 continue
-            action, port, ld_id = _place_of(state, i, u, head)
+            line = line_of(state, traffic, head[0])
+            if holds(state, i, u, line):
+                state.counts[i, COUNTS.held_cycles] += 1
+                continue
+            action, port, ld_id = _goal_of(state, i, u, head, line)
             if state.clock[5]:
                 return
             if action != _DELAY or at[2]:
-                _leave(state, i, u, c, port, ld_id)
+                _leave(state, i, u, c, action, port, ld_id)
             elif c == 0:
                 wants_0 = True
             else:
                 wants_1 = True
         _pay(state, i, u, wants_0, wants_1)
-
-
-@compiled
-def _decode(state: Islands, i, u, line):
-    """Port and logical device of a line; -1 if nothing has it."""
-    page = line >> 6
-    for r in range(state.sizes[6]):
-        entry = state.ranges[i, u, r]
-        if entry[0] and entry[1] <= page <= entry[2]:
-            way = (line >> entry[4]) & entry[3]
-            return entry[5 + 2 * way], entry[6 + 2 * way]
-    return -1, -1
 
 
 @compiled
@@ -260,9 +263,12 @@ def enter(state: Islands, traffic, i, now):
             if m < 0:
                 continue
             state.arrived[i, u, c] = -1
-            line = traffic.line[m]
-            port, ld_id = _decode(state, i, u, line)
-            leg = state.leg[i, m % LEGS]
+            line = line_of(state, traffic, m)
+            home, home_ld = decode(state, i, u, line)
+            port = home
+            if state.moved[i, u]:
+                port, _ = locate(state, i, u, line, home, home_ld)
+            leg = state.leg[i, place_of(m)]
             at = state.ring_at[i, u, c]
             event = state.slot[i, 2 * u + c]
             raised, deny = raise_event(
@@ -283,7 +289,7 @@ def enter(state: Islands, traffic, i, now):
             place = (at[0] + at[1]) % RING
             entry = state.ring[i, u, c, place]
             waits = raised and event[EVENT.inline]
-            entry[0], entry[1], entry[2], entry[3] = m, port, ld_id, 1 if waits else 0
+            entry[0], entry[1], entry[2], entry[3] = m, home, home_ld, 1 if waits else 0
             entry[4], entry[8] = 0, deny
             at[1] += 1
             # The sequence number of the ring is checked against the place.

@@ -13,28 +13,34 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from fanweave.golden.cxl.tables import PAGE_LINES
 from fanweave.golden.errors import InputError
 
 __all__ = [
+    "COPIER",
     "COUNTS",
     "EVENT",
     "HOOK_DEPTH",
     "LEGS",
     "MOST",
+    "MOVER",
+    "OWN_LEGS",
     "PENDING",
+    "PROMOTIONS",
     "RING",
-    "SLOTS",
     "Islands",
     "new_islands",
 ]
 
 #: Places of an entry's ring and of an answer's queue; credits of the same number.
 RING = 32
-#: Slots of a table of tags, unless the configuration says otherwise.
-SLOTS = 64
 HOOK_DEPTH = 4
-#: Messages that can be on their way while their number still finds them.
+#: Promotions of a host that can wait.
+PROMOTIONS = 4
+#: Messages that can be on their way while their number still finds them: of hosts, and those that
+#: switches send themselves.
 LEGS = 1 << 16
+OWN_LEGS = 1 << 16
 #: Answers that wait in a device, or on a link.
 PENDING = 4096
 
@@ -75,27 +81,104 @@ class _Counts(NamedTuple):
     redirected: int = 8
     delayed: int = 9
     delay_cycles: int = 10
-    promoted: int = 11
+    promotions: int = 11
     judged: int = 12
     denied: int = 13
+    dropped_promotions: int = 14
+    moved_pages: int = 15
+    moved_lines: int = 16
+    failed_moves: int = 17
+    held_cycles: int = 18
+    forgotten: int = 19
 
 
 COUNTS = _Counts()
 
 
-#: Largest numbers of islands, ports, places of a crossbar's queue, rules, ranges, known verdicts.
-MOST = {"islands": 4, "upstream": 4, "downstream": 8, "queue": 32, "rules": 8, "decoders": 8}
-MOST_ENTRIES = 1024
+class _Mover(NamedTuple):
+    """Columns of who moves pages, see `migration`."""
+
+    phase: int = 0
+    still: int = 1
+    #: Promotions that wait in all; that one was taken in this cycle, and whose (or -1); host that
+    #: was served last, whether one was offered since, and whose.
+    waiting: int = 2
+    taken: int = 3
+    freed: int = 4
+    last: int = 5
+    kept: int = 6
+    held: int = 7
+    #: What is carried out: host, page, port and LD where it goes; place in the table of pages,
+    #: group of lines, and whether some group is not where ranges say.
+    host: int = 8
+    page: int = 9
+    port: int = 10
+    ld_id: int = 11
+    entry: int = 12
+    group: int = 13
+    away: int = 14
+    #: Of this cycle: what it does (`MoveStep`), and that queues have drained, and no slot that is
+    #: noted is open. Slots that are.
+    step: int = 15
+    drained: int = 16
+    answered: int = 17
+    noted: int = 18
+
+
+MOVER = _Mover()
+
+
+class _Copier(NamedTuple):
+    """Columns of who copies lines, see `copier`; sets of lines are bits."""
+
+    copying: int = 0
+    line: int = 1
+    left: int = 2
+    first: int = 3
+    at: int = 4
+    failed: int = 5
+    apart: int = 6
+    elsewhere: int = 7
+    #: Lines: a read was sent, is answered; a write; nothing to copy.
+    asked: int = 8
+    read: int = 9
+    wrote: int = 10
+    written: int = 11
+    stays: int = 12
+    #: A read and a write that are offered to the crossbars, or -1, and their ports.
+    req: int = 13
+    req_port: int = 14
+    rwd: int = 15
+    rwd_port: int = 16
+
+
+COPIER = _Copier()
+
+
+#: Largest numbers of islands, ports, places of a crossbar's queue, slots of a table of tags, rules,
+#: ranges, pages of a host that are elsewhere, known verdicts.
+MOST = {
+    "islands": 4,
+    "upstream": 4,
+    "downstream": 8,
+    "queue": 32,
+    "slots": 64,
+    "rules": 8,
+    "decoders": 8,
+    "moves": 8,
+    "entries": 1024,
+}
 
 _I, _U, _D = MOST["islands"], MOST["upstream"], MOST["downstream"]
-_Q, _S = MOST["queue"], 2 * _U + 3 * _D
+_Q, _S, _T, _M = MOST["queue"], 2 * _U + 3 * _D, MOST["slots"], MOST["moves"]
 _E = len(EVENT)
 #: Name, shape.
 _FIELDS: tuple[tuple[str, tuple[int, ...]], ...] = (
-    # Islands, upstream, downstream, queue, slots, rules, decoders, verdict entries.
-    ("sizes", (8,)),
-    # Now, messages sent, most messages, verdicts kept, ns of a cycle, fault.
-    ("clock", (6,)),
+    # Islands, upstream, downstream, queue, slots, rules, decoders, verdict entries, moves, lines
+    # that move together.
+    ("sizes", (10,)),
+    # Now, messages sent, most messages, verdicts kept, ns of a cycle, fault, messages of switches.
+    ("clock", (7,)),
     # Tables: enable, first, last, mask of ways, shift of ways, and port and LD of 8 ways;
     # LD of a host at a port, or -1; enable inline deny program skip ports channels opcodes first
     # last; messages that a rule passed over.
@@ -117,9 +200,9 @@ _FIELDS: tuple[tuple[str, tuple[int, ...]], ...] = (
     ("ring_at", (_I, _U, 2, 4)),
     ("entered", (_I, _U, 2, 32)),
     # Crossbar of requests, with head, level, popped; last, kept, held of its arbiters. Behind the
-    # devices comes the port of errors, of both crossbars.
-    ("cross", (_I, 2, _D + 1, _U, _Q)),
-    ("cross_at", (_I, 2, _D + 1, _U, 3)),
+    # devices comes the port of errors, of both crossbars, and behind the hosts who moves pages.
+    ("cross", (_I, 2, _D + 1, _U + 1, _Q)),
+    ("cross_at", (_I, 2, _D + 1, _U + 1, 3)),
     ("turn", (_I, 2, _D + 1, 3)),
     # The port of errors: channel that was answered last, kept, held; message that it answers in
     # this cycle, or -1, its channel and host.
@@ -127,7 +210,7 @@ _FIELDS: tuple[tuple[str, tuple[int, ...]], ...] = (
     ("refused", (_I, 3)),
     # Tables of tags: slots in use; level, place, round. Reads that were open when the cycle before
     # began, and when this one did. Message or -1 on the link to a device.
-    ("used", (_I, 2, _D, SLOTS)),
+    ("used", (_I, 2, _D, _T)),
     ("table", (_I, 2, _D, 3)),
     ("reads", (_I, _D, 2)),
     ("out", (_I, 2, _D)),
@@ -135,10 +218,10 @@ _FIELDS: tuple[tuple[str, tuple[int, ...]], ...] = (
     ("answer", (_I, 2, _D, RING)),
     ("answer_at", (_I, 2, _D, 3)),
     ("answer_credit", (_I, 2, _D, 2)),
-    ("back", (_I, 2, _U, _D + 1, _Q)),
-    ("back_at", (_I, 2, _U, _D + 1, 3)),
-    ("back_last", (_I, 2, _U)),
-    ("home", (_I, 2, _U)),
+    ("back", (_I, 2, _U + 1, _D + 1, _Q)),
+    ("back_at", (_I, 2, _U + 1, _D + 1, 3)),
+    ("back_last", (_I, 2, _U + 1)),
+    ("home", (_I, 2, _U + 1)),
     ("load", (_I, _D)),
     # Events: slots; the hook with head, level, popped, last, kept, held; known verdicts: valid,
     # key, action, island, tokens, legal; the event that waits and the one that runs, with: one
@@ -148,7 +231,7 @@ _FIELDS: tuple[tuple[str, tuple[int, ...]], ...] = (
     ("slot_full", (_I, _S)),
     ("hook", (_I, HOOK_DEPTH, _E)),
     ("hook_at", (_I, 6)),
-    ("known", (_I, MOST_ENTRIES, 6)),
+    ("known", (_I, MOST["entries"], 6)),
     ("waiting", (_I, _E)),
     ("seat", (_I, _E)),
     ("seat_at", (_I, 5)),
@@ -163,10 +246,25 @@ _FIELDS: tuple[tuple[str, tuple[int, ...]], ...] = (
     ("entry_of", (_I, _U, 3)),
     ("forth", (_I, 2, _D, PENDING, 2)),
     ("forth_at", (_I, 2, _D, 2)),
-    # Of messages by number % LEGS: host, LD and tag above, tag and LD below, when it was sent
-    # there; DevLoad of its answer, or 4 if it was denied.
-    ("leg", (_I, LEGS, 6)),
-    ("said", (LEGS,)),
+    # Of messages, see `messages.place_of`: host, LD and tag above, tag and LD below, when it was
+    # sent there; DevLoad of its answer, or 4 if it was denied; line of those of switches.
+    ("leg", (_I, LEGS + OWN_LEGS, 6)),
+    ("said", (LEGS + OWN_LEGS,)),
+    ("own_line", (OWN_LEGS,)),
+    # Pages that are elsewhere: how many; valid, page, port and LD of the new and of the old place
+    # (-1: by the ranges); by group of lines, whether it is at the new one.
+    ("moved", (_I, _U)),
+    ("pages", (_I, _U, _M, 6)),
+    ("there", (_I, _U, _M, PAGE_LINES)),
+    # Promotions that wait: page, port; head, level. Who moves pages, and copies lines. Slots that
+    # are of the page that moves, and those that are waited for; requests in queues that are.
+    ("promotion", (_I, _U, PROMOTIONS, 2)),
+    ("promotion_at", (_I, _U, 2)),
+    ("mover", (_I, len(MOVER))),
+    ("copier", (_I, len(COPIER))),
+    ("special", (_I, 2, _D, _T)),
+    ("noted", (_I, 2, _D, _T)),
+    ("left", (_I, 2, _D)),
     ("counts", (_I, len(COUNTS))),
 )
 _RECORD = np.dtype([(name, np.int64, shape) for name, shape in _FIELDS])
@@ -181,9 +279,12 @@ def new_islands(
     upstream: int,
     downstream: int,
     queue: int,
+    slots: int,
     rules: int,
     decoders: int,
     entries: int,
+    moves: int,
+    move_lines: int,
 ) -> Islands:
     """State behind a reset.
 
@@ -197,16 +298,17 @@ def new_islands(
         "upstream": upstream,
         "downstream": downstream,
         "queue": queue,
+        "slots": slots,
         "rules": rules,
         "decoders": decoders,
+        "entries": entries,
+        "moves": moves,
     }
     for name, most in MOST.items():
         if sizes[name] > most:
             raise InputError(f"{name} = {sizes[name]}: this model has {most} at most")
-    if entries > MOST_ENTRIES:
-        raise InputError(f"{entries} known verdicts: this model has {MOST_ENTRIES} at most")
     state = np.zeros(1, dtype=_RECORD).view(np.recarray)[0]
-    state.sizes[:] = [islands, upstream, downstream, queue, SLOTS, rules, decoders, entries]
+    state.sizes[:] = [*sizes.values(), move_lines]
     state.clock[4] = 1
     for name in ("own", "arrived", "entered", "out", "home", "refused"):
         nothing = getattr(state, name)
@@ -214,8 +316,11 @@ def new_islands(
     state.credit[..., 0] = RING
     state.answer_credit[..., 0] = RING
     # Who was served last: the last one, so that the first comes first.
-    state.turn[..., 0] = upstream - 1
+    state.turn[..., 0] = upstream
     state.back_last[...] = downstream
     state.refuser[:, 0] = 1
     state.hook_at[:, 3] = 2 * upstream + 3 * downstream - 1
+    state.mover[:, MOVER.last] = upstream - 1
+    state.mover[:, MOVER.freed] = -1
+    state.copier[:, COPIER.req] = state.copier[:, COPIER.rwd] = -1
     return state

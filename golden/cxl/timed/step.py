@@ -1,11 +1,12 @@
 """Cycles of all islands, one after the other."""
 
-from fanweave.golden.cxl.timed.answers import answers_back
+from fanweave.golden.cxl.timed.answers import answers_back, forget_popped
 from fanweave.golden.cxl.timed.compile import compiled
 from fanweave.golden.cxl.timed.events import adapt, collect
+from fanweave.golden.cxl.timed.migration import foresee, migrate
 from fanweave.golden.cxl.timed.ports import answers_leave, carry, requests_leave
 from fanweave.golden.cxl.timed.requests import enter, leave_entries, refuse, to_devices
-from fanweave.golden.cxl.timed.state import Islands
+from fanweave.golden.cxl.timed.state import MOVER, Islands
 from fanweave.golden.cxl.timed.traffic import Traffic, issue
 
 __all__ = ["ASKED", "ENDED", "FAULT", "LIMIT", "run"]
@@ -33,15 +34,21 @@ def _cycle(state: Islands, traffic: Traffic, now):
     """One cycle; gives whether an engine was asked, and whether all tasks have ended."""
     asked = False
     for i in range(state.sizes[0]):
+        moves = state.mover[i, MOVER.phase] or state.mover[i, MOVER.waiting]
+        if moves:
+            foresee(state, i)
         requests_leave(state, i, now)
         answers_leave(state, traffic, i, now)
-        to_devices(state, i, now)
+        to_devices(state, traffic, i, now)
         refuse(state, i)
-        leave_entries(state, i)
+        leave_entries(state, traffic, i)
         asked = adapt(state, traffic, i, now) or asked
         collect(state, i)
         enter(state, traffic, i, now)
         answers_back(state, traffic, i, now)
+        if moves:
+            migrate(state, i)
+        forget_popped(state, i)
     for i in range(state.sizes[0]):
         carry(state, i, now)
     over = issue(state, traffic, now)
@@ -52,12 +59,14 @@ def _cycle(state: Islands, traffic: Traffic, now):
 
 @compiled
 def _quiet(state: Islands, traffic: Traffic):
-    """Whether everything is answered, and no event waits or runs."""
+    """Whether everything is answered, no event waits or runs, and no page moves."""
     for h in range(len(traffic.hosts)):
         if traffic.hosts[h, 2]:
             return False
     for i in range(state.sizes[0]):
         if state.seat_at[i, 0] or state.seat_at[i, 1] or state.hook_at[i, 1]:
+            return False
+        if state.mover[i, MOVER.phase] or state.mover[i, MOVER.waiting]:
             return False
         for s in range(2 * state.sizes[1] + 3 * state.sizes[2]):
             if state.slot_full[i, s]:

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from fanweave.golden.cxl.config import SwitchConfig
 from fanweave.golden.cxl.tables import Tables
 from fanweave.golden.cxl.timed.config import SystemConfig
-from fanweave.golden.cxl.timed.state import COUNTS, EVENT, new_islands
+from fanweave.golden.cxl.timed.state import EVENT, new_islands
 from fanweave.golden.cxl.timed.step import ENDED, FAULT, LIMIT, run
 from fanweave.golden.cxl.timed.tables import fill_bucket, fill_tables
 from fanweave.golden.cxl.timed.traffic import Traffic
 from fanweave.golden.errors import FaultError
-from fanweave.golden.isa.cxl_event import Verdict, VerdictAction, encode_event
+from fanweave.golden.isa.cxl_event import Verdict, encode_event
 from fanweave.golden.isa.cxl_island import FIRST_ADDRESS, ISLAND_REGISTERS
 from fanweave.golden.isa.cxl_messages import LINE_BYTES
 
@@ -105,9 +105,12 @@ class TimedSystem:
             upstream=self.switch.upstream,
             downstream=self.switch.downstream,
             queue=self.switch.queue,
+            slots=self.switch.slots,
             rules=self.switch.rules,
             decoders=self.switch.decoders,
             entries=self.verdict_entries,
+            moves=self.switch.moves,
+            move_lines=self.switch.move_lines,
         )
         clock = self.state.clock
         clock[0], clock[4] = self.start, self.switch.clock_ns
@@ -194,8 +197,6 @@ class TimedSystem:
         if verdict is not None:
             name = verdict.action.name
             told[:] = [1, verdict.action, verdict.island, verdict.tokens]
-            promotes = verdict.action is VerdictAction.PROMOTE
-            self.state.counts[island, COUNTS.promoted] += promotes
         key = island, program, name
         self.actions[key] = self.actions.get(key, 0) + 1
         if self.keep:

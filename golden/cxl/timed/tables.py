@@ -1,7 +1,7 @@
 """Tables of a switch as the arrays of its timed model."""
 
 from fanweave.golden.cxl.tables import Tables
-from fanweave.golden.cxl.timed.state import Islands
+from fanweave.golden.cxl.timed.state import MOVER, Islands
 from fanweave.golden.errors import InputError
 from fanweave.golden.isa.cxl_messages import LINE_BYTES
 from fanweave.golden.isa.cxl_switch import GRANULARITY_BYTES, RESET_DELAY_LIMIT, TOKEN_PARTS
@@ -12,8 +12,9 @@ _LOW_PAGE_BITS = 20
 
 
 def fill_tables(state: Islands, number: int, tables: Tables) -> None:
-    """Ranges, bindings and rules of an island."""
+    """Ranges, bindings and rules of an island, and whether its pages stay."""
     config = tables.config
+    state.mover[number, MOVER.still] = tables.get("policy", "still")
     for host in range(config.upstream):
         for port in range(config.upstream, config.ports):
             device = tables.own_device(host, port)

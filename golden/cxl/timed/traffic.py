@@ -5,7 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from fanweave.golden.cxl.timed.compile import compiled
-from fanweave.golden.cxl.timed.state import LEGS, Islands
+from fanweave.golden.cxl.timed.messages import place_of
+from fanweave.golden.cxl.timed.state import Islands
 
 __all__ = ["TAGS", "Traffic", "issue"]
 
@@ -81,7 +82,7 @@ def _send(state: Islands, traffic: Traffic, h, c, f, now):
     host[7] += 1
     host[2] += 1
     island, port = host[0], host[1]
-    leg = state.leg[island, m % LEGS]
+    leg = state.leg[island, place_of(m)]
     leg[0], leg[1], leg[2] = port, 0, traffic.tag[m]
     state.credit[island, port, c, 0] -= 1
     state.arrived[island, port, c] = m

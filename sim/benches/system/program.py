@@ -5,7 +5,14 @@ from pathlib import Path
 
 from fanweave.golden.cxl.island_config import IslandConfig
 from fanweave.golden.cxl.timed.state import RING
-from fanweave.golden.isa.cxl_event import Channel, Direction, ReqOpcode, RwdOpcode
+from fanweave.golden.isa.cxl_event import (
+    Channel,
+    Direction,
+    DrsOpcode,
+    NdrOpcode,
+    ReqOpcode,
+    RwdOpcode,
+)
 from fanweave.sim.benches.cxl.records import MESSAGE_WORDS
 from fanweave.sim.benches.host_process import HOST_PORT
 from fanweave.sim.runner.loop import member_of
@@ -19,7 +26,13 @@ _FIELDS = (
     ("kAddress", "address"),
     ("kOpcode", "opcode"),
 )
-_OPCODES = {Channel.M2S_REQ: int(ReqOpcode.MEM_RD), Channel.M2S_RWD: int(RwdOpcode.MEM_WR)}
+#: What hosts and memories send.
+_OPCODES = {
+    Channel.M2S_REQ: int(ReqOpcode.MEM_RD),
+    Channel.M2S_RWD: int(RwdOpcode.MEM_WR),
+    Channel.S2M_NDR: int(NdrOpcode.CMP),
+    Channel.S2M_DRS: int(DrsOpcode.MEM_DATA),
+}
 
 
 def system_program(config: IslandConfig, *, islands: int) -> str:
@@ -57,7 +70,7 @@ def _constants(config: IslandConfig, islands: int) -> Iterator[str]:
     ]
     yield f"constexpr bool kInward[2][kChannels] = {_braces(inward)};"
     yield f"constexpr int kWords[] = {_braces([MESSAGE_WORDS[channel] for channel in Channel])};"
-    yield f"constexpr int kOpcodes[] = {_braces([_OPCODES.get(c, 0) for c in Channel])};"
+    yield f"constexpr uint32_t kOpcodes[] = {_braces([_OPCODES.get(c, 0) for c in Channel])};"
     for constant, name in _FIELDS:
         rows = []
         for channel in Channel:

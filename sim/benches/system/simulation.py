@@ -72,6 +72,7 @@ class SystemSimulation(HostProcess):
         messages: np.ndarray,
         *,
         limit: int,
+        rest: int = REST,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Play messages in their cycles.
 
@@ -82,8 +83,8 @@ class SystemSimulation(HostProcess):
             Island, cycle, address and word of register writes.
         messages : ndarray, shape (n, 6)
             Cycle, host, kind, tag, line in two parts.
-        limit : int
-            Cycles at most.
+        limit, rest : int
+            Cycles at most, and behind the last answer.
 
         Returns
         -------
@@ -100,7 +101,7 @@ class SystemSimulation(HostProcess):
         with open(self._path / "plan", "wb") as stream:
             stream.write(_plan(around, list(writes), len(messages)))
             stream.write(messages.astype("<u4").tobytes())
-        ending, cycles = self.ask(f"P {limit:x} {REST:x}")
+        ending, cycles = self.ask(f"P {limit:x} {rest:x}")
         if ending:
             raise FaultError(f"{_ENDINGS[ending]}, in cycle {cycles}")
         done = np.fromfile(self._path / "done", dtype="<u4")

@@ -85,7 +85,7 @@ struct Crossing {
 
 // A message outside of the switches: all that its next transfer needs.
 struct Parcel {
-    uint32_t cycle, tag, ld_id, load;
+    uint32_t cycle, tag, ld_id, load, opcode;
     uint64_t line;
 };
 
@@ -244,7 +244,7 @@ class Bench {
         put(wire.payload, kLdId[channel], parcel.ld_id);
         put(wire.payload, kDevLoad[channel], parcel.load);
         put(wire.payload, kAddress[channel], parcel.line);
-        put(wire.payload, kOpcode[channel], kOpcodes[channel]);
+        put(wire.payload, kOpcode[channel], parcel.opcode);
         queue.pop_front();
     }
 
@@ -253,7 +253,8 @@ class Bench {
             for (auto [port, host] : island.hosts) {
                 if (uint32_t(host) != message.host) continue;
                 const int channel = message.kind ? kRwd : kReq;
-                island.queues[port][channel].push_back({now_, message.tag, 0, 0, message.line});
+                island.queues[port][channel].push_back(
+                    {now_, message.tag, 0, 0, kOpcodes[channel], message.line});
                 open_[host][message.tag] = number;
                 drive_wire(island, port, channel);
                 return *island.wires[port][channel].valid && message.cycle == now_;
@@ -288,7 +289,7 @@ class Bench {
     bool came(int number, int port, int channel, const uint32_t* words) {
         Island& island = islands_[number];
         Parcel parcel{now_, get(words, kTag[channel]), get(words, kLdId[channel]),
-                      get(words, kDevLoad[channel]), 0};
+                      get(words, kDevLoad[channel]), get(words, kOpcode[channel]), 0};
         if (channel == kReq || channel == kRwd) {
             const Field line = kAddress[channel];
             parcel.line = get(words, {line.low, 32});
@@ -330,7 +331,9 @@ class Bench {
         memory.used = true;
         parcel.cycle = uint32_t(start + memory.latency);
         parcel.line = 0;
-        island.queues[port][writes ? kNdr : kDrs].push_back(parcel);
+        const int channel = writes ? kNdr : kDrs;
+        parcel.opcode = kOpcodes[channel];
+        island.queues[port][channel].push_back(parcel);
         return true;
     }
 

@@ -115,9 +115,12 @@ class Golden:
             upstream=UP,
             downstream=DOWN,
             queue=8,
+            slots=64,
             rules=1,
             decoders=1,
             entries=CONFIG.verdict_entries,
+            moves=4,
+            move_lines=8,
         )
         self.state.memory[0] = [1, 0, KEPT]
         self.state.pace[0] = [*PACES, *[PACES[-1]] * 13]
