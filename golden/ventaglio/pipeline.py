@@ -50,7 +50,7 @@ FETCH_QUEUE = 2
 ROW_BUFFER = 4
 EXTENT_QUEUE = 4
 RESULT_QUEUE = 8
-SKID_BUFFER = 2  # in front of each aligner
+SKID_BUFFER = 2  # in front of each aligner, and between planner and expansion
 
 # Depths of the memory's queues: requests, descriptions of rows, runs of beats, beats.
 REQUEST_QUEUE = 16
@@ -127,15 +127,22 @@ RING = 64  # places of every ring, a power of two and at least the longest queue
     ROOM_EXTENTS,
     ROOM_CONFIG,
     ROOM_OPERATION,
+    PLANS,
+    PLANS_LEVEL,
+    ROOM_PLANS,
     ROOM_WEIGHT_SKID,
     ROOM_INDEX_SKID,
     WEIGHTS,  # the two aligners, each of the fields below
     INDICES,
-) = (*range(65), 74)
-STATE_SIZE = 83
+) = (*range(68), 77)
+STATE_SIZE = 86
 
 # Fields of an aligner; SKID are the beats in its buffer, BEATS those that memory has for it.
 (REMAINING, POSITION, EXTENT_END, USES_HELD, LEVEL, EXTENT, EXTENT_LEVEL, SKID, BEATS) = range(9)
+
+# Fields of a planned group: its first row, or a marker; the second; elements of the first that
+# were taken before; elements of both in the group; the operation.
+(PLAN_FIRST, PLAN_SECOND, PLAN_DONE, PLAN_FIRST_COUNT, PLAN_SECOND_COUNT, PLAN_OPERATION) = range(6)
 
 # What the group register holds.
 NOTHING, GROUP, MARKER = range(3)
@@ -175,6 +182,7 @@ class State(NamedTuple):
     pending: np.ndarray
     fetch: np.ndarray
     buffer: np.ndarray
+    plans: np.ndarray  # planned groups, by field
     weight_extents: np.ndarray
     index_extents: np.ndarray
     columns: np.ndarray  # of the group register
@@ -219,6 +227,7 @@ def _note_room(s, unit):
     )
     s[ROOM_WEIGHT_BEATS] = s[WEIGHTS + BEATS] < BEAT_QUEUE
     s[ROOM_INDEX_BEATS] = s[INDICES + BEATS] < BEAT_QUEUE
+    s[ROOM_PLANS] = s[PLANS_LEVEL] < SKID_BUFFER
     s[ROOM_WEIGHT_SKID] = s[WEIGHTS + SKID] < SKID_BUFFER
     s[ROOM_INDEX_SKID] = s[INDICES + SKID] < SKID_BUFFER
     s[ROOM_CONFIG] = s[CONFIG_LEVEL] < OPERATION_QUEUE
@@ -368,11 +377,46 @@ def _mask_group(s, unit, operations, rows, first, second):
 
 
 @JIT
-def _decode(state, unit, operations, rows, ready, counts):
-    """Form a group from the head of the row buffer, if the group register takes it."""
+def _expand(state, operations, rows, ready, counts):
+    """Give the oldest plan to the group register, if that takes it and the weights are there."""
     s = state.scalars
-    s[TAKE_WEIGHTS] = s[TAKE_INDICES] = s[END_DONE] = 0
-    s[MISSING_WEIGHTS] = s[MISSING_INDICES] = 0
+    s[TAKE_WEIGHTS] = s[MISSING_WEIGHTS] = 0
+    if s[PLANS_LEVEL] == 0:
+        return
+    plan = state.plans[s[PLANS]]
+    o = plan[PLAN_OPERATION]
+    if plan[PLAN_FIRST] < 0:
+        if ready:
+            s[HOLDS] = MARKER
+            s[GROUP_OPERATION] = o
+            _pop(s, PLANS)
+        return
+    weight_bits = (plan[PLAN_FIRST_COUNT] + plan[PLAN_SECOND_COUNT]) * operations.element_bits[o]
+    s[MISSING_WEIGHTS] = s[WEIGHTS + LEVEL] < weight_bits
+    if ready and not s[MISSING_WEIGHTS]:
+        _load(state, operations, rows, plan, counts)
+        s[TAKE_WEIGHTS] = weight_bits
+        _pop(s, PLANS)
+
+
+@JIT
+def _push_plan(state, first, second, done, first_count, second_count):
+    s = state.scalars
+    plan = state.plans[(s[PLANS] + s[PLANS_LEVEL]) & (RING - 1)]
+    plan[PLAN_FIRST] = first
+    plan[PLAN_SECOND] = second
+    plan[PLAN_DONE] = done
+    plan[PLAN_FIRST_COUNT] = first_count
+    plan[PLAN_SECOND_COUNT] = second_count
+    plan[PLAN_OPERATION] = s[DECODER_OPERATION]
+    s[PLANS_LEVEL] += 1
+
+
+@JIT
+def _plan(state, unit, operations, rows):
+    """Plan a group from the head of the row buffer."""
+    s = state.scalars
+    s[TAKE_INDICES] = s[END_DONE] = s[MISSING_INDICES] = 0
     if s[BUFFER_LEVEL] == 0:
         return
     o = s[DECODER_OPERATION]
@@ -382,16 +426,15 @@ def _decode(state, unit, operations, rows, ready, counts):
         s[TAKE_INDICES] = s[INDICES + LEVEL]
         if s[INDICES + REMAINING] or s[INDICES + EXTENT_LEVEL]:
             return
-        if first == END or ready:
+        if first == END or s[ROOM_PLANS]:
             _pop(s, BUFFER)
+            if first != END:
+                _push_plan(state, first, 0, 0, 0, 0)
             s[END_DONE] = 1
             s[PHASE] = s[MASK_COLUMN] = 0
             s[DECODER_OPERATION] += 1
             s[CONFIG_LEVEL] -= 1
             s[OUTSTANDING] -= 1
-            if first != END:
-                s[HOLDS] = MARKER
-                s[GROUP_OPERATION] = o
         return
     second = np.int64(-1)
     if s[BUFFER_LEVEL] > 1:
@@ -401,15 +444,11 @@ def _decode(state, unit, operations, rows, ready, counts):
     else:
         group = _field_group(s, unit, operations, rows, first, second)
     first_count, second_count, needed, consumed = group
-    count = first_count + second_count
-    weight_bits = count * operations.element_bits[o]
     s[MISSING_INDICES] = s[INDICES + LEVEL] < needed
-    s[MISSING_WEIGHTS] = not s[MISSING_INDICES] and s[WEIGHTS + LEVEL] < weight_bits
-    if s[MISSING_INDICES] or s[MISSING_WEIGHTS] or not (ready or count == 0):
+    if s[MISSING_INDICES] or not s[ROOM_PLANS]:
         return
-    if count:
-        _load(state, operations, rows, first, second, first_count, second_count, counts)
-    s[TAKE_WEIGHTS] = weight_bits
+    if first_count + second_count:
+        _push_plan(state, first, second, s[DONE], first_count, second_count)
     s[TAKE_INDICES] = consumed
     s[PHASE] = (s[PHASE] + consumed) & 31
     finished = 0
@@ -429,10 +468,12 @@ def _decode(state, unit, operations, rows, ready, counts):
 
 
 @JIT
-def _load(state, operations, rows, first, second, first_count, second_count, counts):
+def _load(state, operations, rows, plan, counts):
     """Fill the group register."""
     s = state.scalars
-    o = s[DECODER_OPERATION]
+    o = plan[PLAN_OPERATION]
+    first, second = plan[PLAN_FIRST], plan[PLAN_SECOND]
+    first_count, second_count = plan[PLAN_FIRST_COUNT], plan[PLAN_SECOND_COUNT]
     width = operations.width[o]
     s[HOLDS] = GROUP
     s[GROUP_OPERATION] = o
@@ -446,7 +487,7 @@ def _load(state, operations, rows, first, second, first_count, second_count, cou
     for u in range(operations.outputs[o]):
         left_out_first -= s[GROUP_MASK_FIRST] >> u & 1
         left_out_second -= s[GROUP_MASK_SECOND] >> u & 1
-    start = rows.first[first] + s[DONE]
+    start = rows.first[first] + plan[PLAN_DONE]
     for i in range(first_count):
         state.columns[i] = rows.columns[start + i]
         if state.columns[i] < width:
@@ -501,7 +542,7 @@ def _align(s, aligner, ring, unit, unit_bits, take, room, starts, joins, lengths
             if not contiguous:
                 s[aligner + POSITION] = start
                 s[aligner + USES_HELD] = joined
-    if s[END_DONE]:
+    if aligner == INDICES and s[END_DONE]:
         for field in (REMAINING, POSITION, EXTENT_END, USES_HELD, LEVEL):
             s[aligner + field] = 0
     return taken
@@ -668,7 +709,8 @@ def _step(state, unit, operations, rows, writes, counts):
     settled = window_empty and s[HELD] == 0 and s[CYCLE] - s[LAST_START] >= unit.latency
     draining = s[DRAIN_FROM] < s[DRAIN_TO]
     reading = draining or s[DRAIN_STAGE_0] or s[DRAIN_STAGE_1] or s[RESULTS_LEVEL]
-    busy = s[OUTSTANDING] != 0 or s[HOLDS] != NOTHING or not settled or reading
+    busy = s[OUTSTANDING] != 0 or s[PLANS_LEVEL] != 0 or s[HOLDS] != NOTHING
+    busy = busy or not settled or reading
 
     held = s[HOLDS]
     group = s[GROUP_OPERATION]
@@ -695,7 +737,8 @@ def _step(state, unit, operations, rows, writes, counts):
         s[DRAIN_FROM] = operations.base[group]
         s[DRAIN_TO] = operations.base[group] + operations.width[group]
         s[DRAIN_PER_BEAT] = operations.drain_reads[group]
-    _decode(state, unit, operations, rows, finishing, counts)
+    _expand(state, operations, rows, finishing, counts)
+    _plan(state, unit, operations, rows)
     counts[C_WEIGHT_BEATS] += _align(
         s,
         WEIGHTS,
@@ -792,6 +835,7 @@ def simulate(
         pending=ring(),
         fetch=ring(),
         buffer=ring(),
+        plans=np.zeros((RING, 6), dtype=np.int64),
         weight_extents=ring(),
         index_extents=ring(),
         columns=np.zeros(lanes, dtype=np.int64),

@@ -9,8 +9,8 @@ from fanweave.golden.ventaglio.config import VentaglioConfig
 from fanweave.hw.vector.config import VectorConfig
 from fanweave.hw.vector.ventaglio_payloads import parameters, product_plan
 from fanweave.hw.ventaglio.compaction import Compaction
-from fanweave.hw.ventaglio.decoder import group_geometry, spread_elements
 from fanweave.hw.ventaglio.field_columns import FieldColumns
+from fanweave.hw.ventaglio.groups import group_geometry, spread_elements
 from fanweave.hw.ventaglio.payloads import Marker, group_layout
 
 __all__ = ["MaskScan", "ProductGroups"]

@@ -9,35 +9,52 @@ from fanweave.golden.ventaglio.config import VentaglioConfig
 from fanweave.hw.reduction import sum_tree
 from fanweave.hw.ventaglio.payloads import OperationConfig
 
-__all__ = ["FieldColumns", "columns_members"]
+__all__ = ["FieldColumns", "FieldExtent", "FieldPlaces", "extent_members"]
 
 _LARGEST_BLOCK = 32
 _FIELD_BITS = (1, 2, 3, 4, 5, 8, 16)
 
 
-def columns_members(config: VentaglioConfig) -> dict[str, wiring.Member]:
-    """What the decoder asks of either way to find columns."""
+def extent_members(config: VentaglioConfig) -> dict[str, wiring.Member]:
+    """What the planner asks of either kind of indices."""
     count = range(config.lanes + 1)
-    level = range(2 * config.beat_bits + 1)
     return {
         "operation": In(OperationConfig),
         "lanes": In(count),
         "first_left": In(16),
         "second_valid": In(1),
         "second_left": In(16),
-        "head": In(2 * config.beat_bits),
         "step": In(1),
         "rows_done": In(2),
         "reset": In(1),
         "first_count": Out(count),
         "second_count": Out(count),
-        "needed": Out(level),
-        "columns": Out(data.ArrayLayout(unsigned(16), config.lanes)),
+        "needed": Out(range(2 * config.beat_bits + 1)),
     }
 
 
-class FieldColumns(wiring.Component):
-    """Reads index fields of one width from the head of the indices.
+def _width_members(width_given: bool) -> dict[str, wiring.Member]:
+    return {"field_bits": In(5)} if width_given else {}
+
+
+def _field_bits(m: Module, operation: OperationConfig) -> Signal:
+    """Width of a field, 0 for a dense row."""
+    field_bits = Signal(5)
+    with m.Switch(operation.index_mode):
+        with m.Case(IndexMode.N_OF_M):
+            for bits in range(1, 6):
+                first, last = (1 << bits - 1) + 1, 1 << bits
+                with m.If((operation.m >= first) & (operation.m <= last)):
+                    m.d.comb += field_bits.eq(bits)
+        with m.Case(IndexMode.ABSOLUTE_8):
+            m.d.comb += field_bits.eq(8)
+        with m.Case(IndexMode.ABSOLUTE_16):
+            m.d.comb += field_bits.eq(16)
+    return field_bits
+
+
+class FieldExtent(wiring.Component):
+    """Elements of a group whose index fields have one width, and the index bits they take.
 
     A group's elements are the first ``first_count`` of the first row and the first
     ``second_count`` of the second; ``needed`` index bits hold their fields. The second row's
@@ -53,8 +70,10 @@ class FieldColumns(wiring.Component):
 
     Members
     -------
-    The members of `columns_members`; ``step`` says that the group is taken, ``rows_done``
+    The members of `extent_members`; ``step`` says that the group is taken, ``rows_done``
     how many rows end in it, ``reset`` that the operation ends.
+    padding : Out(5)
+        Bits between the fields of the first row and those of the second.
     field_bits : In(5)
         One of the widths that operations have, if it is given.
     """
@@ -62,25 +81,18 @@ class FieldColumns(wiring.Component):
     def __init__(self, *, config: VentaglioConfig, width_given: bool = False) -> None:
         self.config = config
         self.width_given = width_given
-        # An ordinal is a place in a block plus elements of a group. With a factor that is too
-        # large by less than 1, x // n == (x * ceil(2 ** bits / n)) >> bits holds as long as
-        # x / 2 ** bits < 1 / n for every ordinal x.
-        self._ordinal_bits = (_LARGEST_BLOCK - 1 + config.lanes).bit_length()
-        self._reciprocal_bits = self._ordinal_bits + (_LARGEST_BLOCK - 1).bit_length()
-        given = {"field_bits": In(5)} if width_given else {}
-        super().__init__(columns_members(config) | given)
+        super().__init__(
+            {**extent_members(config), "padding": Out(5), **_width_members(width_given)}
+        )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.d.comb += self.first_count.eq(
             Mux(self.first_left < self.lanes, self.first_left, self.lanes)
         )
-        field_bits, n, block = self._pattern(m)
+        field_bits = self.field_bits if self.width_given else _field_bits(m, self.operation)
         phase = Signal(5)  # bits taken of the head's 32-bit word
-        padding = self._extent(m, field_bits, phase)
-        parts = self._fields(m, field_bits, padding)
-        self._columns(m, parts, n, block)
-
+        self._extent(m, field_bits, phase)
         with m.If(self.step):
             # A finished row's last word is dropped whole, so the next begins at phase 0.
             m.d.sync += phase.eq(phase + self.needed)
@@ -88,32 +100,10 @@ class FieldColumns(wiring.Component):
             m.d.sync += phase.eq(0)
         return m
 
-    def _pattern(self, m: Module) -> tuple[Signal, Signal, Signal]:
-        """Width of a field, and n and m, which are 1 for a dense row."""
-        operation = self.operation
-        field_bits = Signal(5)
-        n = Signal(6, init=1)
-        block = Signal(6)
-        with m.Switch(operation.index_mode):
-            with m.Case(IndexMode.N_OF_M):
-                for bits in range(1, 6):
-                    first, last = (1 << bits - 1) + 1, 1 << bits
-                    with m.If((operation.m >= first) & (operation.m <= last)):
-                        m.d.comb += field_bits.eq(bits)
-                m.d.comb += [n.eq(operation.n), block.eq(operation.m)]
-            with m.Case(IndexMode.ABSOLUTE_8):
-                m.d.comb += field_bits.eq(8)
-            with m.Case(IndexMode.ABSOLUTE_16):
-                m.d.comb += field_bits.eq(16)
-            with m.Default():
-                m.d.comb += block.eq(1)
-        return (self.field_bits if self.width_given else field_bits), n, block
-
-    def _extent(self, m: Module, field_bits: Signal, phase: Signal) -> Signal:
-        """Index bits of the group; returns the padding behind the first row."""
+    def _extent(self, m: Module, field_bits: Signal, phase: Signal) -> None:
+        """Index bits of the group, and the padding behind the first row."""
         first_bits = Signal.like(self.needed)
         first_done = Signal()
-        padding = Signal(5)
         behind_first = Signal.like(self.needed)
         end = Signal.like(self.needed)
         end_padding = Signal(5)
@@ -121,8 +111,8 @@ class FieldColumns(wiring.Component):
         m.d.comb += [
             first_bits.eq(self.first_count * field_bits),
             first_done.eq(self.first_count == self.first_left),
-            padding.eq(Mux(first_done, -(phase + first_bits), 0)),
-            behind_first.eq(first_bits + padding),
+            self.padding.eq(Mux(first_done, -(phase + first_bits), 0)),
+            behind_first.eq(first_bits + self.padding),
         ]
         self._count_second(m, field_bits, behind_first)
         m.d.comb += [
@@ -133,7 +123,6 @@ class FieldColumns(wiring.Component):
             end_padding.eq(Mux(second_done, -(phase + end), 0)),
             self.needed.eq(end + end_padding),
         ]
-        return padding
 
     def _count_second(self, m: Module, field_bits: Signal, behind_first: Signal) -> None:
         """As many elements of the second row as lanes and index bits allow."""
@@ -158,12 +147,76 @@ class FieldColumns(wiring.Component):
                         m.d.comb += fitting.eq(sum_tree(fits))
         m.d.comb += self.second_count.eq(Mux(wanted < fitting, wanted, fitting))
 
-    def _fields(self, m: Module, field_bits: Signal, padding: Signal) -> list[Signal]:
+
+class FieldPlaces(wiring.Component):
+    """Columns of the elements of a group, from their index fields and their places in the rows.
+
+    Parameters
+    ----------
+    config : VentaglioConfig
+        Parameters of the unit.
+    width_given : bool
+        Whether ``field_bits`` tells the width of a field, instead of the operation.
+
+    Members
+    -------
+    operation : In(OperationConfig)
+    head : In
+        Index bits, the group's first.
+    padding, first_count, second_count : In
+        Of the group, as `FieldExtent` has them.
+    step : In(1); rows_done : In(2)
+        The group is taken; how many rows end in it.
+    columns : Out
+    field_bits : In(5)
+        One of the widths that operations have, if it is given.
+    """
+
+    def __init__(self, *, config: VentaglioConfig, width_given: bool = False) -> None:
+        self.config = config
+        self.width_given = width_given
+        # An ordinal is a place in a block plus elements of a group. With a factor that is too
+        # large by less than 1, x // n == (x * ceil(2 ** bits / n)) >> bits holds as long as
+        # x / 2 ** bits < 1 / n for every ordinal x.
+        self._ordinal_bits = (_LARGEST_BLOCK - 1 + config.lanes).bit_length()
+        self._reciprocal_bits = self._ordinal_bits + (_LARGEST_BLOCK - 1).bit_length()
+        count = range(config.lanes + 1)
+        super().__init__(
+            {
+                "operation": In(OperationConfig),
+                "head": In(config.beat_bits + 31),
+                "padding": In(5),
+                "first_count": In(count),
+                "second_count": In(count),
+                "step": In(1),
+                "rows_done": In(2),
+                "columns": Out(data.ArrayLayout(unsigned(16), config.lanes)),
+                **_width_members(width_given),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        operation = self.operation
+        field_bits = self.field_bits if self.width_given else _field_bits(m, operation)
+        n = Signal(6, init=1)
+        block = Signal(6)
+        with m.Switch(operation.index_mode):
+            with m.Case(IndexMode.N_OF_M):
+                m.d.comb += [n.eq(operation.n), block.eq(operation.m)]
+            with m.Case(IndexMode.ABSOLUTE_8, IndexMode.ABSOLUTE_16):
+                pass
+            with m.Default():
+                m.d.comb += block.eq(1)
+        self._columns(m, self._fields(m, field_bits), n, block)
+        return m
+
+    def _fields(self, m: Module, field_bits: Signal) -> list[Signal]:
         """The field of each element."""
         config = self.config
         # The second row's fields, moved to where they would stand without the padding.
         moved = Signal(config.beat_bits)
-        m.d.comb += moved.eq(self.head[: config.beat_bits + 31] >> padding)
+        m.d.comb += moved.eq(self.head >> self.padding)
         fields = []
         for e in range(config.lanes):
             field = Signal(16, name=f"field_{e}")
@@ -223,5 +276,46 @@ class FieldColumns(wiring.Component):
                     place.eq(next_ordinal - next_block * n),
                     origin.eq(Mux(next_origin[16], 1 << 16, next_origin)),
                 ]
-        with m.If(self.reset):
-            m.d.sync += [place.eq(0), origin.eq(0)]
+
+
+class FieldColumns(wiring.Component):
+    """`FieldExtent` and `FieldPlaces` in one cycle.
+
+    Parameters
+    ----------
+    config : VentaglioConfig
+        Parameters of the unit.
+    width_given : bool
+        Whether ``field_bits`` tells the width of a field, instead of the operation.
+
+    Members
+    -------
+    The members of `FieldExtent`, and:
+    head : In
+        Index bits, the next one first.
+    columns : Out
+    """
+
+    def __init__(self, *, config: VentaglioConfig, width_given: bool = False) -> None:
+        self._extent = FieldExtent(config=config, width_given=width_given)
+        self._places = FieldPlaces(config=config, width_given=width_given)
+        super().__init__(
+            {
+                **self._extent.signature.members,
+                "head": In(2 * config.beat_bits),
+                "columns": self._places.signature.members["columns"],
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.extent = extent = self._extent
+        m.submodules.places = places = self._places
+        for name, member in extent.signature.members.items():
+            inner, outer = getattr(extent, name), getattr(self, name)
+            m.d.comb += inner.eq(outer) if member.flow is In else outer.eq(inner)
+        for name, member in places.signature.members.items():
+            if member.flow is In:
+                m.d.comb += getattr(places, name).eq(getattr(self, name))
+        m.d.comb += self.columns.eq(places.columns)
+        return m

@@ -1,12 +1,12 @@
-"""Columns of elements indexed by a bitmask."""
+"""Positions of elements indexed by a bitmask."""
 
-from amaranth import Module, Mux, Signal, signed
-from amaranth.lib import wiring
+from amaranth import Module, Mux, Signal, signed, unsigned
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from fanweave.golden.ventaglio.config import VentaglioConfig
 from fanweave.hw.ventaglio.compaction import Compaction
-from fanweave.hw.ventaglio.field_columns import columns_members
+from fanweave.hw.ventaglio.field_columns import extent_members
 
 __all__ = ["MaskColumns"]
 
@@ -25,7 +25,12 @@ class MaskColumns(wiring.Component):
 
     Members
     -------
-    The members of `columns_members`, and:
+    The members of `extent_members`, and:
+    head : In
+        Index bits, the next one first.
+    positions, origins : Out
+        The column of element ``e`` is ``positions[e]`` plus the first origin in the first row,
+        plus the second one in the second row, modulo 2**16.
     level : In
         Bits in the buffer that ``head`` shows.
     at_end : In(1)
@@ -41,11 +46,15 @@ class MaskColumns(wiring.Component):
 
     def __init__(self, *, config: VentaglioConfig) -> None:
         self.config = config
+        window = config.mask_columns
         super().__init__(
             {
-                **columns_members(config),
+                **extent_members(config),
+                "head": In(2 * config.beat_bits),
                 "level": In(range(2 * config.beat_bits + 1)),
                 "at_end": In(1),
+                "positions": Out(data.ArrayLayout(range(window), config.lanes)),
+                "origins": Out(data.ArrayLayout(unsigned(16), 2)),
                 "consumed": Out(range(2 * config.beat_bits + 1)),
                 "leftover": Out(1),
                 "wrong_before": Out(1),
@@ -86,11 +95,11 @@ class MaskColumns(wiring.Component):
         ]
         self._count_rows(m, compaction, count, first_bits)
         self._check(m, compaction, count, column, first_bits)
-        for e in range(config.lanes):
-            position = compaction.positions[e]
-            m.d.comb += self.columns[e].eq(
-                position + Mux(e >= self.first_count, -first_bits, column)
-            )
+        m.d.comb += [
+            self.positions.eq(compaction.positions),
+            self.origins[0].eq(column),
+            self.origins[1].eq(-first_bits),
+        ]
 
         behind = Signal(18)  # masks of the rows that end in this group
         with m.Switch(self.rows_done):

@@ -17,6 +17,7 @@ __all__ = [
     "entry_shape",
     "group_layout",
     "pending_row_layout",
+    "plan_layout",
     "products_layout",
     "results_layout",
     "routed_product_layout",
@@ -98,6 +99,36 @@ def pending_row_layout(config: VentaglioConfig) -> data.StructLayout:
 def described_row_layout(config: VentaglioConfig) -> data.StructLayout:
     """A row whose number of nonzeros is known, or a marker."""
     return data.StructLayout({**pending_row_layout(config).members, "nnz": unsigned(16)})
+
+
+def plan_layout(config: VentaglioConfig) -> data.StructLayout:
+    """A group whose columns are not known yet, a marker, or what is ``wrong`` with a row.
+
+    ``indices`` and ``padding`` serve fields of indices, see `FieldPlaces`; ``positions`` and
+    ``origins`` bitmasks, see `MaskColumns`. ``rows_done`` is the number of rows that end in the
+    group; ``element`` the elements of the first row in earlier ones. Of a row that is wrong,
+    ``k[0]`` and ``element`` say where.
+    """
+    lanes = config.lanes
+    count = range(lanes + 1)
+    return data.StructLayout(
+        {
+            "marker": Marker,
+            "wrong": unsigned(1),
+            "first_count": count,
+            "second_count": count,
+            "rows_done": unsigned(2),
+            "indices": unsigned(config.beat_bits + 31),
+            "padding": unsigned(5),
+            "positions": data.ArrayLayout(range(config.mask_columns), lanes),
+            "origins": data.ArrayLayout(unsigned(16), 2),
+            "k": data.ArrayLayout(unsigned(24), 2),
+            "element": unsigned(16),
+            "masks": data.ArrayLayout(unsigned(config.max_outputs), 2),
+            "scalars": data.ArrayLayout(activations_layout(config), 2),
+            "config": OperationConfig,
+        }
+    )
 
 
 def group_layout(config: VentaglioConfig) -> data.StructLayout:

@@ -176,7 +176,6 @@ class Ventaglio(wiring.Component):
             decoder.weights_head.eq(self._weights.head),
             decoder.weights_level.eq(self._weights.level),
             self._weights.take.eq(decoder.weights_take),
-            self._weights.flush.eq(decoder.end_done),
             decoder.indices_head.eq(self._indices.head),
             decoder.indices_level.eq(self._indices.level),
             self._indices.take.eq(decoder.indices_take),
@@ -247,7 +246,9 @@ class Ventaglio(wiring.Component):
         with m.Else():
             m.d.sync += outstanding.eq(outstanding + accepted - decoder.end_done)
         m.d.comb += [
-            self.busy.eq((outstanding != 0) | lanes.holds | ~self._settled | drain.active),
+            self.busy.eq(
+                (outstanding != 0) | decoder.holds | lanes.holds | ~self._settled | drain.active
+            ),
             registers.busy.eq(self.busy),
         ]
         issued = lanes.products.valid & lanes.products.ready

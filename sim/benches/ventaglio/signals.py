@@ -40,9 +40,9 @@ def signal_groups(config: VentaglioConfig) -> list[Group]:
         Group(
             name="decoder",
             traces=(
-                Trace(path=f"{_UNIT}.decoder.done", radix="dec"),
-                Trace(path=f"{_UNIT}.decoder.first_count", radix="dec"),
-                Trace(path=f"{_UNIT}.decoder.second_count", radix="dec"),
+                Trace(path=f"{_UNIT}.decoder.planner.done", radix="dec"),
+                Trace(path=f"{_UNIT}.decoder.planner.first_count", radix="dec"),
+                Trace(path=f"{_UNIT}.decoder.planner.second_count", radix="dec"),
                 Trace(path=f"{_UNIT}.decoder.missing_weights"),
                 Trace(path=f"{_UNIT}.decoder.missing_indices"),
             ),

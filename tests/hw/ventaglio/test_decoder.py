@@ -89,11 +89,12 @@ def test_groups_hold_every_element_once_and_in_order(simulate, small, mode, elem
         left = list(range(len(rows)))
         found = [[] for _ in rows]
         visible = 1
+        ended = False
         ctx.set(dut.operation, operation)
         for _ in range(2000):
             for stream in (weight_stream, index_stream):
                 stream.fill(generator)
-            visible = min(2, max(visible, generator.randint(0, 2)))
+            visible = 0 if ended else min(2, max(visible, generator.randint(0, 2)))
             shown = [*left, None][:visible]
             for port, valid, row in zip(
                 (dut.first, dut.second),
@@ -115,17 +116,19 @@ def test_groups_hold_every_element_once_and_in_order(simulate, small, mode, elem
             ready = generator.random() < 0.7
             ctx.set(dut.groups.ready, ready)
             assert not ctx.get(dut.length_error)
-            pop, ended = ctx.get(dut.pop), ctx.get(dut.end_done)
+            pop, passed = ctx.get(dut.pop), ctx.get(dut.end_done)
             takes = ctx.get(dut.weights_take), ctx.get(dut.indices_take)
             group = ctx.get(dut.groups.payload)
             valid = ctx.get(dut.groups.valid)
+            if ended and not ctx.get(dut.holds):
+                break
             await ctx.tick()
             weight_stream.at += takes[0]
             index_stream.at += takes[1]
             assert weight_stream.level >= 0
             assert index_stream.level >= 0
             if valid and ready:
-                assert group.element == len(found[left[0]])
+                assert group.element == len(found[group.k[0]])
                 for lane in range(config.lanes):
                     if not group.valid >> lane & 1:
                         continue
@@ -133,15 +136,16 @@ def test_groups_hold_every_element_once_and_in_order(simulate, small, mode, elem
                     at = lane * config.element_bits
                     weight = group.weights >> at & (1 << element_format.bits) - 1
                     second = group.second >> lane & 1
-                    assert group.k[second] == left[second]
-                    found[left[second]].append((group.columns[lane], weight))
+                    assert group.k[second] == group.k[0] + second
+                    found[group.k[second]].append((group.columns[lane], weight))
             visible -= pop
-            if ended:
+            if passed:
                 assert pop == 1
                 assert left == []
-                break
+                ended = True
             del left[:pop]
-        assert ended
+        else:
+            raise AssertionError("the operation did not end")
         assert found == [list(zip(*row, strict=True)) for row in rows]
         assert weight_stream.at == weight_stream.total
         assert index_stream.at == index_stream.total
@@ -164,16 +168,18 @@ def test_groups_hold_every_element_once_and_in_order(simulate, small, mode, elem
         ((0b1, 0xFF00F), (1, 4), (1, 4)),  # found when there are no rows any more
     ],
 )
-def test_contradictions_name_row_and_element(simulate, small, masks, counts, where):
+@pytest.mark.parametrize("held", [0, 8])
+def test_contradictions_name_row_and_element(simulate, small, masks, counts, where, held):
+    """Also when the lanes are busy for a while, and plans before the row wait for them."""
     config = small(formats=(FP16,))
     dut = Decoder(config=config)
 
     async def bench(ctx):
         memory, at, row, done = masks[0] | masks[1] << 32, 0, 0, False
         ctx.set(dut.operation, {"element": FP16, "index_mode": IndexMode.BITMASK, "width": 32})
-        ctx.set(dut.groups.ready, 1)
         ctx.set(dut.weights_level, 64)
-        for _ in range(10):
+        for cycle in range(20):
+            ctx.set(dut.groups.ready, cycle >= held)
             rows = [{"marker": Marker.ROW, "k": k, "nnz": counts[k], "mask": 1} for k in (0, 1)] + [
                 {"marker": Marker.END}
             ] * 2

@@ -38,7 +38,10 @@ async def walk(ctx, dut, masks, width, *, lanes, window, generator):
         assert not ctx.get(dut.wrong_before)
         assert ctx.get(dut.needed) == min(window, pitch * (place + 1 + sees_second) - at)
         assert ctx.get(dut.consumed) <= ctx.get(dut.needed)
-        columns = [ctx.get(dut.columns[e]) for e in range(first + second)]
+        columns = [
+            (ctx.get(dut.positions[e]) + ctx.get(dut.origins[int(e >= first)])) & 0xFFFF
+            for e in range(first + second)
+        ]
         finished = int(done + first == counts[rows[place]])
         if finished and sees_second and second == counts[rows[place + 1]]:
             finished = 2
