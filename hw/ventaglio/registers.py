@@ -6,7 +6,6 @@ from amaranth.lib.wiring import In, Out
 
 from fanweave.golden.isa.formats import ElementFormat
 from fanweave.golden.isa.ventaglio import (
-    COUNTERS,
     REGISTERS,
     ErrorCause,
     IndexMode,
@@ -66,9 +65,8 @@ class Registers(wiring.Component):
         Enter the halted state, with ``error``.
     halted, timeout : Out
     clear_counters : Out(1)
-    counters : In, one word for each of ``COUNTERS``
     busy : In(1)
-    read_address, read_data : read-back, combinational
+    read_address, read_data : read-back, combinational; 0 for counters
     """
 
     def __init__(self, *, config: VentaglioConfig) -> None:
@@ -85,7 +83,6 @@ class Registers(wiring.Component):
                 "busy": In(1),
                 "read_address": In(8),
                 "read_data": Out(32),
-                **{f"counter_{name}": In(32) for name, _ in COUNTERS},
             }
         )
 
@@ -213,8 +210,6 @@ class Registers(wiring.Component):
             ("error_element", "element"): self._element,
             ("status", "busy"): self.busy,
         }
-        for name, _ in COUNTERS:
-            live[f"counter_{name}", "count"] = getattr(self, f"counter_{name}")
         readable = stored | live
         with m.Switch(self.read_address):
             for entry in REGISTERS:

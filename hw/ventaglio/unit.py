@@ -4,7 +4,7 @@ from amaranth import Cat, Module, ResetInserter, Signal, unsigned
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from fanweave.golden.isa.ventaglio import COUNTERS, ErrorCause
+from fanweave.golden.isa.ventaglio import ErrorCause
 from fanweave.golden.ventaglio.config import VentaglioConfig
 from fanweave.hw.reduction import count_ones
 from fanweave.hw.stream.queue import Queue, SkidBuffer
@@ -158,7 +158,8 @@ class Ventaglio(wiring.Component):
             ]
         m.d.comb += [
             registers.read_address.eq(self.read_address),
-            self.read_data.eq(registers.read_data),
+            self._counters.read_address.eq(self.read_address),
+            self.read_data.eq(registers.read_data | self._counters.read_data),
             describer.operation.eq(self._configs.o.payload),
             describer.end_done.eq(self._decoder.end_done),
         ]
@@ -334,7 +335,3 @@ class Ventaglio(wiring.Component):
                 m.d.comb += counters.event_cycles_activations.eq(1)
             with m.Else():
                 m.d.comb += counters.event_cycles_other.eq(1)
-        for name, _ in COUNTERS:
-            m.d.comb += getattr(self._registers, f"counter_{name}").eq(
-                getattr(counters, f"count_{name}")
-            )

