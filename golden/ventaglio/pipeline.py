@@ -50,6 +50,7 @@ FETCH_QUEUE = 2
 ROW_BUFFER = 4
 EXTENT_QUEUE = 4
 RESULT_QUEUE = 8
+DRAIN_STAGES = 4  # cycles from the read of an accumulator to the queue of results
 SKID_BUFFER = 2  # in front of each aligner, and between planner and expansion
 
 # Depths of the memory's queues: requests, descriptions of rows, runs of beats, beats.
@@ -98,8 +99,6 @@ RING = 64  # places of every ring, a power of two and at least the longest queue
     DRAIN_TO,
     DRAIN_PER_BEAT,
     DRAIN_PLACE,
-    DRAIN_STAGE_0,
-    DRAIN_STAGE_1,
     RESULTS_LEVEL,
     MISSING_WEIGHTS,
     MISSING_INDICES,
@@ -134,8 +133,8 @@ RING = 64  # places of every ring, a power of two and at least the longest queue
     ROOM_INDEX_SKID,
     WEIGHTS,  # the two aligners, each of the fields below
     INDICES,
-) = (*range(68), 77)
-STATE_SIZE = 86
+) = (*range(66), 75)
+STATE_SIZE = 84
 
 # Fields of an aligner; SKID are the beats in its buffer, BEATS those that memory has for it.
 (REMAINING, POSITION, EXTENT_END, USES_HELD, LEVEL, EXTENT, EXTENT_LEVEL, SKID, BEATS) = range(9)
@@ -191,6 +190,7 @@ class State(NamedTuple):
     wanted: np.ndarray  # by bank: last cycle in which it had a product, times 2; 1 if granted
     held: np.ndarray  # accumulators of the products in the banks' input registers
     started: np.ndarray  # by accumulator: cycle of the last start
+    reads: np.ndarray  # of a drain, by stage: 1, or 2 if it is the last
     banks: np.ndarray  # by accumulator: see `VentaglioConfig.bank_of`
     requests: np.ndarray
     times: np.ndarray  # when each request can be answered
@@ -659,23 +659,34 @@ def _command(s, writes):
 
 
 @JIT
-def _drain(s, unit, counts):
+def _flying(reads):
+    """Reads of a drain on their way to the queue of results."""
+    flying = 0
+    for i in range(DRAIN_STAGES):
+        flying += reads[i] != 0
+    return flying
+
+
+@JIT
+def _drain(state, unit, counts):
     """Read, convert and give away accumulators."""
-    reads = (s[DRAIN_STAGE_0] != 0) + (s[DRAIN_STAGE_1] != 0)
-    room = s[RESULTS_LEVEL] + reads < RESULT_QUEUE
+    s = state.scalars
+    reads = state.reads
+    room = s[RESULTS_LEVEL] + _flying(reads) < RESULT_QUEUE
     if s[RESULTS_LEVEL]:
         s[RESULTS_LEVEL] -= 1
         counts[C_RESULT_BEATS] += 1
-    if s[DRAIN_STAGE_1]:
+    if reads[DRAIN_STAGES - 1]:
         s[DRAIN_PLACE] += 1
-        if s[DRAIN_STAGE_1] == 2 or s[DRAIN_PLACE] == s[DRAIN_PER_BEAT]:
+        if reads[DRAIN_STAGES - 1] == 2 or s[DRAIN_PLACE] == s[DRAIN_PER_BEAT]:
             s[DRAIN_PLACE] = 0
             s[RESULTS_LEVEL] += 1
-    s[DRAIN_STAGE_1] = s[DRAIN_STAGE_0]
-    s[DRAIN_STAGE_0] = 0
+    for i in range(DRAIN_STAGES - 1, 0, -1):
+        reads[i] = reads[i - 1]
+    reads[0] = 0
     if room and s[DRAIN_FROM] < s[DRAIN_TO]:
         s[DRAIN_FROM] = min(s[DRAIN_FROM] + unit.drain_lanes, s[DRAIN_TO])
-        s[DRAIN_STAGE_0] = 2 if s[DRAIN_FROM] == s[DRAIN_TO] else 1
+        reads[0] = 2 if s[DRAIN_FROM] == s[DRAIN_TO] else 1
 
 
 @JIT
@@ -708,7 +719,7 @@ def _step(state, unit, operations, rows, writes, counts):
         window_empty = window_empty and state.levels[i] == 0
     settled = window_empty and s[HELD] == 0 and s[CYCLE] - s[LAST_START] >= unit.latency
     draining = s[DRAIN_FROM] < s[DRAIN_TO]
-    reading = draining or s[DRAIN_STAGE_0] or s[DRAIN_STAGE_1] or s[RESULTS_LEVEL]
+    reading = draining or _flying(state.reads) or s[RESULTS_LEVEL]
     busy = s[OUTSTANDING] != 0 or s[PLANS_LEVEL] != 0 or s[HOLDS] != NOTHING
     busy = busy or not settled or reading
 
@@ -732,7 +743,7 @@ def _step(state, unit, operations, rows, writes, counts):
     finishing = held == NOTHING or marker_done or (issued and s[OUTPUTS_LEFT] == 0)
     if finishing:
         s[HOLDS] = NOTHING
-    _drain(s, unit, counts)
+    _drain(state, unit, counts)
     if marker_done and operations.kind[group] == DRAIN:
         s[DRAIN_FROM] = operations.base[group]
         s[DRAIN_TO] = operations.base[group] + operations.width[group]
@@ -844,6 +855,7 @@ def simulate(
         wanted=np.full(unit.banks, never, dtype=np.int64),
         held=np.zeros(unit.banks, dtype=np.int64),
         started=np.full(len(banks), never, dtype=np.int64),
+        reads=np.zeros(DRAIN_STAGES, dtype=np.int64),
         banks=banks,
         requests=ring(),
         times=ring(),

@@ -13,7 +13,8 @@ from fanweave.hw.ventaglio.payloads import OperationConfig, results_layout
 __all__ = ["Drain"]
 
 _QUEUE_DEPTH = 8
-_CONVERTER_LATENCY = 3
+#: With a register between the read of a bank and the multiplication, and one within rounding.
+_CONVERTER_LATENCY = 5
 
 
 class Drain(wiring.Component):
@@ -112,7 +113,9 @@ class Drain(wiring.Component):
         is_integer = Signal()
         element_bytes = Signal(3)
         m.d.comb += [
-            is_integer.eq(Cat(operation.element == f for f in ElementFormat if f.is_integer).any()),
+            is_integer.eq(
+                Cat(operation.element == f for f in config.formats if f.is_integer).any()
+            ),
             element_bytes.eq(4),
         ]
         with m.If(~operation.raw), m.Switch(operation.target):
