@@ -13,6 +13,7 @@ from fanweave.golden.errors import InputError
 __all__ = [
     "check_keys",
     "find_toml",
+    "names",
     "nearest",
     "number",
     "read_toml",
@@ -84,7 +85,7 @@ def find_toml(what: str, name: str, folder: Traversable) -> Path:
 def check_keys(
     where: str, table: Mapping[str, Any], *, required: Collection[str], optional: Collection[str]
 ) -> None:
-    """Refuse keys that mean nothing and missing ones.
+    """Refuse what is no table, keys that mean nothing and missing ones.
 
     Parameters
     ----------
@@ -98,8 +99,10 @@ def check_keys(
     Raises
     ------
     InputError
-        For the first key that does not fit; the nearest known one is suggested.
+        For the first thing that does not fit; the nearest known key is suggested.
     """
+    if not isinstance(table, Mapping):
+        raise InputError(f"{where} = {table!r} must be a table of keys and values")
     known = [*required, *optional]
     for key in table:
         if key not in known:
@@ -112,8 +115,29 @@ def check_keys(
             raise InputError(f"{where}: key {key!r} is missing; add it")
 
 
-def number(where: str, key: str, value: Any, *, least: float = 0.0, strict: bool = False) -> float:
-    """Return a finite number of at least (or, if strict, more than) `least`.
+def names(where: str, key: str, value: Any) -> tuple[str, ...]:
+    """Return a list of strings that are not empty.
+
+    Raises
+    ------
+    InputError
+        If it is none.
+    """
+    if not isinstance(value, list):
+        raise InputError(f"{where}: {key} = {value!r} must be a list of names")
+    return tuple(text(where, key, name) for name in value)
+
+
+def number(
+    where: str,
+    key: str,
+    value: Any,
+    *,
+    least: float = 0.0,
+    most: float = math.inf,
+    strict: bool = False,
+) -> float:
+    """Return a finite number of at least (or, if strict, more than) `least`, and at most `most`.
 
     Raises
     ------
@@ -121,22 +145,29 @@ def number(where: str, key: str, value: Any, *, least: float = 0.0, strict: bool
         If it is none.
     """
     good = not isinstance(value, bool) and isinstance(value, int | float) and math.isfinite(value)
-    if not good or value < least or (strict and value == least):
+    if not good or not least <= value <= most or (strict and value == least):
         sign = "more than" if strict else "at least"
-        raise InputError(f"{where}: {key} = {value!r} must be a finite number, {sign} {least:g}")
+        limit = f" and at most {most:g}" if most < math.inf else ""
+        raise InputError(
+            f"{where}: {key} = {value!r} must be a finite number, {sign} {least:g}{limit}"
+        )
     return float(value)
 
 
-def whole(where: str, key: str, value: Any, *, least: int = 0) -> int:
-    """Return an integer of at least `least`.
+def whole(where: str, key: str, value: Any, *, least: int = 0, most: int | None = None) -> int:
+    """Return an integer of at least `least`, and at most `most` if that is given.
 
     Raises
     ------
     InputError
         If it is none.
     """
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise InputError(f"{where}: {key} = {value!r} must be an integer of at least {least}")
+    good = not isinstance(value, bool) and isinstance(value, int)
+    if not good or value < least or (most is not None and value > most):
+        limit = "" if most is None else f" and at most {most}"
+        raise InputError(
+            f"{where}: {key} = {value!r} must be an integer of at least {least}{limit}"
+        )
     return value
 
 

@@ -6,7 +6,7 @@ they are decoded. Two switch islands join them and the memories: the GPUs are at
 at `island1`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fanweave.golden.dops.models import ModelCard
@@ -27,7 +27,15 @@ from fanweave.golden.fabric.graph import (
 )
 from fanweave.golden.isa.cxl_messages import LINE_BYTES
 
-__all__ = ["MEMORIES", "OBJECTS", "LayerLines", "Prefill", "prefill_graph"]
+__all__ = [
+    "LEAST_BYTES",
+    "MEMORIES",
+    "OBJECTS",
+    "LayerLines",
+    "Prefill",
+    "object_names",
+    "prefill_graph",
+]
 
 #: Memories, and the island and port that they are behind.
 MEMORIES: Mapping[str, tuple[str, int]] = {
@@ -46,7 +54,7 @@ _HOSTS = (
 _VALUE_BYTES = 2
 #: Objects begin at multiples of their size, which is a power of two of at least this: then each is
 #: one prefix, and no page that has a verdict has two objects.
-_LEAST = 1 << 20
+LEAST_BYTES = 1 << 20
 _FIRST = 1 << 32
 
 
@@ -128,7 +136,7 @@ class Prefill:
     @property
     def objects(self) -> tuple[str, ...]:
         """Names of all objects."""
-        return (*(f"kv_{tenant}" for tenant in self.tenants), *OBJECTS)
+        return object_names(self.tenants)
 
     @property
     def lines(self) -> LayerLines:
@@ -169,6 +177,11 @@ def _lines(values: float, of_line: int) -> int:
     return max(1, -(-round(values) // of_line))
 
 
+def object_names(tenants: Sequence[str]) -> tuple[str, ...]:
+    """Names of all objects, those of tenants first."""
+    return (*(f"kv_{tenant}" for tenant in tenants), *OBJECTS)
+
+
 def prefill_graph(prefill: Prefill, *, name: str, goals: tuple[Goal, ...] = ()) -> Graph:
     """The movement graph of a prefill.
 
@@ -207,7 +220,7 @@ def _objects(prefill: Prefill) -> list[MovedObject]:
     at = _FIRST
     homes = sorted(prefill.objects, key=lambda name: list(MEMORIES).index(prefill.homes[name]))
     for name in homes:
-        size = _LEAST
+        size = LEAST_BYTES
         while size < prefill.size(name) * LINE_BYTES:
             size *= 2
         at = -(-at // size) * size

@@ -5,7 +5,15 @@ from collections.abc import Callable, Mapping
 from importlib import resources
 from typing import Any, TypeVar
 
-from fanweave.golden.dops.tables import check_keys, find_toml, read_toml, shipped_names, text, whole
+from fanweave.golden.dops.tables import (
+    check_keys,
+    find_toml,
+    names,
+    read_toml,
+    shipped_names,
+    text,
+    whole,
+)
 from fanweave.golden.errors import InputError
 from fanweave.golden.fabric.check import check_graph
 from fanweave.golden.fabric.goals import SETTINGS
@@ -94,12 +102,6 @@ def _words(kind: type[enum.StrEnum]) -> list[str]:
     return [member.value for member in kind]
 
 
-def _names(where: str, key: str, value: Any) -> tuple[str, ...]:
-    if not isinstance(value, list):
-        raise InputError(f"{where}: {key} = {value!r} must be a list of names")
-    return tuple(text(where, key, name) for name in value)
-
-
 def _place(where: str, table: Mapping[str, Any]) -> Place:
     name, here = _named(where, "place", table)
     kind = PlaceKind(text(here, "kind", table.get("kind"), one_of=_words(PlaceKind)))
@@ -154,7 +156,7 @@ def _object(where: str, table: Mapping[str, Any]) -> MovedObject:
         size=whole(here, "size", table["size"], least=1),
         tenant=text(here, "tenant", table["tenant"]) if "tenant" in table else "",
         layer=whole(here, "layer", table["layer"]) if "layer" in table else -1,
-        copies=_names(here, "copies", table.get("copies", [])),
+        copies=names(here, "copies", table.get("copies", [])),
     )
 
 
@@ -192,7 +194,7 @@ def _movement(where: str, table: Mapping[str, Any], kinds: Mapping[str, PlaceKin
         reuse=whole(here, "reuse", table.get("reuse", 1), least=1),
         via=via,
         deadline_ns=whole(here, "deadline_ns", table.get("deadline_ns", 0)),
-        after=_names(here, "after", table.get("after", [])),
+        after=names(here, "after", table.get("after", [])),
         priority=priority,
         sharing=Sharing(text(here, "sharing", sharing, one_of=_words(Sharing))),
     )
@@ -206,7 +208,7 @@ def _goal(where: str, table: Mapping[str, Any]) -> Goal:
     check_keys(here, table, required=("kind", *near), optional=("objects", *settings))
     return Goal(
         kind=kind,
-        objects=_names(here, "objects", table.get("objects", [])),
+        objects=names(here, "objects", table.get("objects", [])),
         settings={
             key: settings[key].read(here, key, table[key]) for key in settings if key in table
         },

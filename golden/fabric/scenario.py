@@ -1,6 +1,6 @@
 """Scenarios of whole systems: a prefill, its memories and hosts, and the settings to compare."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import resources
 from typing import Any
@@ -10,6 +10,7 @@ from fanweave.golden.dops.models import load_model
 from fanweave.golden.dops.tables import (
     check_keys,
     find_toml,
+    names,
     number,
     read_toml,
     shipped_names,
@@ -19,11 +20,14 @@ from fanweave.golden.dops.tables import (
 from fanweave.golden.errors import InputError
 from fanweave.golden.fabric.goals import SETTINGS
 from fanweave.golden.fabric.graph import Goal, GoalKind
-from fanweave.golden.fabric.prefill import MEMORIES, Prefill
+from fanweave.golden.fabric.prefill import LEAST_BYTES, MEMORIES, Prefill, object_names
 from fanweave.golden.fabric.tasks import HOSTS
+from fanweave.golden.isa.cxl_switch import PAGE_BYTES
 
 __all__ = ["Policies", "Scenario", "Setting", "load_scenario", "scenario_names"]
 
+#: Most that a register of 16 bits holds, and most cycles and operations a cycle.
+_FIELD, _CYCLES, _FLOPS = (1 << 16) - 1, 1 << 20, 1 << 60
 _SHIPPED = resources.files(__package__).joinpath("scenarios")
 
 
@@ -135,54 +139,70 @@ def _scenario(where: str, table: Mapping[str, Any]) -> Scenario:
     check_keys(f"{where}: memories", table["memories"], required=tuple(MEMORIES), optional=())
     memories = {name: _timing(f"{where}: {name}", table["memories"][name]) for name in MEMORIES}
     check_keys(f"{where}: hosts", table["hosts"], required=HOSTS, optional=())
-    statics = tuple(_setting(where, row, prefill) for row in table.get("static", []))
+    rows = _rows(where, "static", table.get("static", []))
+    statics = tuple(_setting(where, row, prefill) for row in rows)
     return Scenario(
         name=text(where, "name", table["name"]),
         text=text(where, "text", table["text"]) if "text" in table else "",
         prefill=prefill,
         outstanding=_outstanding(f"{where}: hosts", table["hosts"]),
         memories=memories,
-        link=whole(where, "link", table.get("link", 20), least=1),
+        link=whole(where, "link", table.get("link", 20), least=1, most=_CYCLES),
         settings=(Setting(name="off"), *statics),
         policies=_policies(where, table["policies"], prefill),
     )
 
 
 def _prefill(where: str, row: Mapping[str, Any], homes: Mapping[str, str]) -> Prefill:
-    where = f"{where}: prefill"
+    where, homes_at = f"{where}: prefill", f"{where}: homes"
     check_keys(
         where, row, required=("model", "tokens", "chunks", "tenants", "flops"),
         optional=("layers", "reuse", "scale", "share_b"),
     )  # fmt: skip
     card = load_model(text(where, "model", row["model"]))
     check_keys(f"{where}: flops", row["flops"], required=("gpu0", "gpu1"), optional=())
-    flops = {name: whole(where, name, value, least=1) for name, value in row["flops"].items()}
+    tenants = names(where, "tenants", row["tenants"])
+    if not tenants:
+        raise InputError(f"{where}: tenants = [] must name one at least")
+    flops = {
+        name: whole(where, name, value, least=1, most=_FLOPS)
+        for name, value in row["flops"].items()
+    }
     return Prefill(
         card=card,
         layers=whole(where, "layers", row.get("layers", card.layers), least=1),
         tokens=whole(where, "tokens", row["tokens"], least=1),
         chunks=whole(where, "chunks", row["chunks"], least=1),
-        tenants=tuple(text(where, "tenants", name) for name in row["tenants"]),
-        reuse=whole(where, "reuse", row.get("reuse", 1), least=1),
+        tenants=tenants,
+        reuse=whole(where, "reuse", row.get("reuse", 1), least=1, most=_FIELD),
         scale=whole(where, "scale", row.get("scale", 1), least=1),
         share_b=_share(where, row.get("share_b", 0.25)),
         flops=flops,
-        homes=dict(homes),
+        homes=_homes(homes_at, homes, tenants),
     )
+
+
+def _homes(where: str, table: Mapping[str, Any], tenants: Sequence[str]) -> dict[str, str]:
+    """A memory of each object."""
+    check_keys(where, table, required=object_names(tenants), optional=())
+    return {item: text(where, item, memory) for item, memory in table.items()}
 
 
 def _timing(where: str, row: Mapping[str, Any]) -> DeviceTiming:
     check_keys(where, row, required=("latency", "read", "write"), optional=("turn", "loads"))
     values: dict[str, Any] = dict(row)
-    if "loads" in values:
-        values["loads"] = tuple(values["loads"])
+    loads = values.get("loads")
+    if isinstance(loads, list):
+        values["loads"] = tuple(whole(where, "loads", load, most=_CYCLES) for load in loads)
+    for name, value in row.items():
+        if isinstance(value, int) and value > _CYCLES:
+            raise InputError(f"{where}: {name} = {value} must be at most {_CYCLES}")
     return DeviceTiming(**values)
 
 
 def _outstanding(where: str, row: Mapping[str, Any]) -> dict[str, int]:
-    for name in row:
-        text(where, "host", name, one_of=HOSTS)
-    return {name: whole(where, name, value, least=1) for name, value in row.items()}
+    check_keys(where, row, required=(), optional=HOSTS)
+    return {name: whole(where, name, value, least=1, most=_FIELD) for name, value in row.items()}
 
 
 def _setting(where: str, row: Mapping[str, Any], prefill: Prefill) -> Setting:
@@ -194,7 +214,7 @@ def _setting(where: str, row: Mapping[str, Any], prefill: Prefill) -> Setting:
     share_b = row.get("share_b")
     return Setting(
         name=name,
-        outstanding=_outstanding(where, row.get("outstanding", {})),
+        outstanding=_outstanding(f"{where}: outstanding", row.get("outstanding", {})),
         homes=_places(where, "homes", row, prefill),
         share_b=None if share_b is None else _share(where, share_b),
     )
@@ -209,30 +229,43 @@ def _share(where: str, value: Any) -> float:
 
 def _places(where: str, key: str, row: Mapping[str, Any], prefill: Prefill) -> dict[str, str]:
     """Objects, and a memory of each."""
-    found = dict(row.get(key, {}))
-    for item, memory in found.items():
-        text(where, key, item, one_of=prefill.objects)
-        text(where, item, memory, one_of=tuple(MEMORIES))
-    return found
+    where, found = f"{where}: {key}", row.get(key, {})
+    check_keys(where, found, required=(), optional=prefill.objects)
+    return {
+        item: text(where, item, memory, one_of=tuple(MEMORIES)) for item, memory in found.items()
+    }
+
+
+def _rows(where: str, key: str, value: Any) -> list[Mapping[str, Any]]:
+    if not isinstance(value, list) or not all(isinstance(row, dict) for row in value):
+        raise InputError(f"{where}: {key} = {value!r} must be tables, [[{key}]]")
+    return value
 
 
 def _policies(where: str, row: Mapping[str, Any], prefill: Prefill) -> Policies:
     where = f"{where}: policies"
-    numbers = ("page_bytes", "token_rate", "token_limit", "answers_skip")
-    places = ("homes", "copies")
-    check_keys(where, row, required=("goals",), optional=(*numbers, *places, "outstanding"))
-    made = Policies(
+    numbers = ("token_rate", "token_limit", "answers_skip")
+    others = ("page_bytes", "homes", "copies", "outstanding")
+    check_keys(where, row, required=("goals",), optional=(*numbers, *others))
+    return Policies(
         homes=_places(where, "homes", row, prefill),
         copies=_places(where, "copies", row, prefill),
-        outstanding=_outstanding(where, row.get("outstanding", {})),
-        goals=tuple(_goal(where, goal) for goal in row["goals"]),
-        **{name: whole(where, name, row[name]) for name in numbers if name in row},
+        outstanding=_outstanding(f"{where}: outstanding", row.get("outstanding", {})),
+        goals=tuple(_goal(where, goal) for goal in _rows(where, "goals", row["goals"])),
+        page_bytes=_page_bytes(where, row.get("page_bytes", Policies.page_bytes)),
+        **{name: whole(where, name, row[name], most=_FIELD) for name in numbers if name in row},
     )
-    if made.page_bytes < 4096 or made.page_bytes & made.page_bytes - 1:
+
+
+def _page_bytes(where: str, value: Any) -> int:
+    """Larger pages would have two objects, and one verdict for both."""
+    size = whole(where, "page_bytes", value)
+    if not PAGE_BYTES <= size <= LEAST_BYTES or size & size - 1:
         raise InputError(
-            f"{where}: page_bytes = {made.page_bytes} must be a power of two from 4096"
+            f"{where}: page_bytes = {size} must be a power of two from {PAGE_BYTES} to "
+            f"{LEAST_BYTES}"
         )
-    return made
+    return size
 
 
 def _goal(where: str, row: Mapping[str, Any]) -> Goal:
@@ -241,7 +274,7 @@ def _goal(where: str, row: Mapping[str, Any]) -> Goal:
     check_keys(f"{where}: {kind}", row, required=("kind",), optional=("objects", "near", *known))
     return Goal(
         kind=kind,
-        objects=tuple(row.get("objects", ())),
-        near=row.get("near", ""),
+        objects=names(where, "objects", row.get("objects", [])),
+        near=text(where, "near", row["near"]) if "near" in row else "",
         settings={name: known[name].read(where, name, row[name]) for name in known if name in row},
     )
