@@ -10,13 +10,12 @@ from fanweave.golden.dops.costs.physical import memory_bytes, operations
 from fanweave.golden.dops.energy_cards import EnergyCard
 from fanweave.golden.dops.flat import FlatGraph
 from fanweave.golden.dops.passlog import PassLog
-from fanweave.golden.dops.platforms import Platform
+from fanweave.golden.dops.platforms import PICOSECONDS, Platform
 from fanweave.golden.dops.work import Step
 from fanweave.golden.origins import Origin, published
 
 __all__ = ["DeviceEnergy", "EnergyMeter", "EnergyReport", "PassEnergy"]
 
-_PS = 1e12
 _PJ = 1e-12
 
 
@@ -197,7 +196,7 @@ class EnergyMeter:
             self._whole([getattr(row, key) for _, row in self._rows], tokens)
             for key in ("operations", "memory", "links")
         )
-        seconds = total_ps / _PS
+        seconds = total_ps / PICOSECONDS
         parts = [
             _part(name, card, operations_[index], memory[index], seconds)
             for index, (name, card) in enumerate(cards)

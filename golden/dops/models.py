@@ -176,12 +176,12 @@ def model_from_config(path: Path) -> ModelCard:
         raw = json.loads(path.read_text())
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is not JSON: {error}") from error
     if not isinstance(raw, dict):
         raise InputError(f"{path} must hold one JSON object")
     kind = raw.get("model_type")
-    if kind not in _CONFIG_TYPES:
+    if not isinstance(kind, str) or kind not in _CONFIG_TYPES:
         raise InputError(
             f"{path}: model_type = {kind!r} is an architecture that is not known; "
             f"known are {', '.join(_CONFIG_TYPES)}"

@@ -3,6 +3,7 @@
 import heapq
 from dataclasses import dataclass
 
+from fanweave.golden.dops.platforms import PICOSECONDS
 from fanweave.golden.errors import FaultError, InputError
 from fanweave.golden.timing.config import ReplicaConfig
 from fanweave.golden.timing.energy import Power
@@ -51,7 +52,7 @@ class KvLink:
 
     def time_ps(self, tokens: int) -> int:
         """Time of the cache of so many tokens without its latency."""
-        return round(tokens * self.bytes_per_token / self.bytes_per_s * 1e12)
+        return round(tokens * self.bytes_per_token / self.bytes_per_s * PICOSECONDS)
 
 
 class Cluster:

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fanweave.golden.dops.platforms import PICOSECONDS
 from fanweave.golden.errors import InputError
 from fanweave.golden.timing.cluster import ServingRun
 from fanweave.golden.timing.metrics import PERCENTILES
-from fanweave.golden.timing.requests import PS, RequestTrace
+from fanweave.golden.timing.requests import RequestTrace
 
 __all__ = [
     "GROUPS",
@@ -134,7 +135,7 @@ def trivial_times(trace: RequestTrace) -> Times:
 
 
 def _metric(times: Times, outputs: np.ndarray, name: str) -> np.ndarray:
-    queued, scheduled, first, last = times.T.astype(np.float64) / PS
+    queued, scheduled, first, last = times.T.astype(np.float64) / PICOSECONDS
     if name == "queue_wait":
         return scheduled - queued
     if name == "prefill":

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from fanweave.golden.dops.models import ModelCard
+from fanweave.golden.dops.tables import number
 from fanweave.golden.errors import InputError
 from fanweave.golden.timing.launch import LaunchModel
 
@@ -53,14 +54,16 @@ class Deployment:
                 raise InputError(f"{name} = {getattr(self, name)} must be at least 1")
         if self.kv_bits not in (4, 8, 16):
             raise InputError(f"kv_bits = {self.kv_bits} must be 4, 8 or 16")
-        if not self.link_bytes_per_s > 0 or self.link_latency_ps < 0:
-            raise InputError("a link needs a positive bandwidth and no negative latency")
+        number("server", "link_bytes_per_s", self.link_bytes_per_s, least=1)
+        if self.link_latency_ps < 0:
+            raise InputError(f"link_latency_ps = {self.link_latency_ps} must not be negative")
         if not 0 < self.memory_share <= 1:
             raise InputError(f"memory_share = {self.memory_share} must be over 0 and at most 1")
         if not 0 <= self.beside < float("inf"):
             raise InputError(f"beside = {self.beside} must be finite and not negative")
-        if not self.sustained > 0 or self.activation_bytes < 0:
-            raise InputError("sustained must be over 0 and activation_bytes not negative")
+        number("server", "sustained", self.sustained, most=1000, strict=True)
+        if self.activation_bytes < 0:
+            raise InputError(f"activation_bytes = {self.activation_bytes} must not be negative")
 
     @property
     def devices(self) -> int:

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fanweave.golden.dops.platforms import PICOSECONDS
 from fanweave.golden.origins import published
 from fanweave.golden.timing.cluster import ServingRun
 from fanweave.golden.timing.energy import ServingEnergy
-from fanweave.golden.timing.requests import PS
 
 __all__ = [
     "DEFINITIONS",
@@ -159,7 +159,7 @@ def distribution(picoseconds: np.ndarray) -> Distribution:
     """Distribution of times; percentiles between two values are interpolated linearly."""
     if len(picoseconds) == 0:
         return Distribution(count=0, mean=0.0, percentiles=dict.fromkeys(PERCENTILES, 0.0))
-    seconds = np.asarray(picoseconds, np.float64) / PS
+    seconds = np.asarray(picoseconds, np.float64) / PICOSECONDS
     return Distribution(
         count=len(seconds),
         mean=float(seconds.mean()),
@@ -179,7 +179,7 @@ def measure(run: ServingRun) -> ServingMetrics:
     inputs = sum(request.input_tokens for request in requests)
     outputs = sum(request.output_tokens for request in requests)
     steps = sum(use.steps for use in uses)
-    seconds = makespan / PS
+    seconds = makespan / PICOSECONDS
     return ServingMetrics(
         latencies=_latencies(run),
         rates={
@@ -220,7 +220,7 @@ def _energy(run: ServingRun, seconds: float, outputs: int) -> ServingEnergy | No
     if len(powers) < len(run.cluster.specs):
         return None
     return ServingEnergy(
-        steps_j=sum(use.energy_pj for use in run.recorder.uses) / PS,
+        steps_j=sum(use.energy_pj for use in run.recorder.uses) / PICOSECONDS,
         idle_j=seconds * sum(power.idle_w for power in powers),
         output_tokens=outputs,
         origin=published(power.origin for power in powers),
@@ -241,7 +241,9 @@ def _latencies(run: ServingRun) -> dict[str, Distribution]:
     lengths = np.array(record.gap_lengths, np.int64)
     total = int(counts.sum())
     gaps = weighted_percentiles(lengths, counts)
-    mean = float((lengths.astype(np.float64) * counts).sum()) / total / PS if total else 0.0
+    mean = (
+        float((lengths.astype(np.float64) * counts).sum()) / total / PICOSECONDS if total else 0.0
+    )
     return {
         "intake_wait": distribution(queued - arrival),
         "queue_wait": distribution(scheduled - queued),
@@ -251,7 +253,7 @@ def _latencies(run: ServingRun) -> dict[str, Distribution]:
         "itl": Distribution(
             count=total,
             mean=mean,
-            percentiles={percent: value / PS for percent, value in gaps.items()},
+            percentiles={percent: value / PICOSECONDS for percent, value in gaps.items()},
         ),
         "end_to_end": distribution(last - arrival),
     }

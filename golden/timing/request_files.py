@@ -10,9 +10,10 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from fanweave.golden.dops.platforms import PICOSECONDS
 from fanweave.golden.dops.tables import nearest
 from fanweave.golden.errors import InputError
-from fanweave.golden.timing.requests import PS, Measured, Request, RequestTrace
+from fanweave.golden.timing.requests import Measured, Request, RequestTrace
 
 __all__ = ["FORMS", "SHIPPED", "read_requests"]
 
@@ -31,6 +32,8 @@ SHIPPED = {
 }
 _MOONCAKE_BLOCK = 512
 _NANOSECONDS_PER_DAY = 86400 * 10**9
+#: Of a clock, wherever it begins; Mooncake's counts milliseconds.
+_MOST_SECONDS = 10**15
 
 
 def read_requests(name: str) -> RequestTrace:
@@ -99,7 +102,7 @@ def _object(numbered: list[tuple[int, str]], name: str) -> dict[str, Any]:
 def _json(text: str, name: str, line: int) -> dict[str, Any]:
     try:
         value = json.loads(text, parse_float=Decimal)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{name}, line {line}: not JSON: {error}") from error
     if not isinstance(value, dict):
         raise InputError(f"{name}, line {line}: expected a JSON object")
@@ -140,11 +143,12 @@ def _seconds(value: object, name: str, line: int, what: str) -> int:
         number = Decimal(str(value).strip())
     except InvalidOperation:
         number = Decimal("NaN")
-    if not number.is_finite() or number < 0:
+    if not number.is_finite() or not 0 <= number <= _MOST_SECONDS:
         raise InputError(
-            f"{name}, line {line}: {what} {value!r} must be a finite number of seconds, at least 0"
+            f"{name}, line {line}: {what} {value!r} must be a finite number of seconds, from 0 to "
+            f"{_MOST_SECONDS:,}"
         )
-    return int((number * PS).to_integral_value())
+    return int((number * PICOSECONDS).to_integral_value())
 
 
 def _count(value: object, name: str, line: int, what: str) -> int:
@@ -279,14 +283,18 @@ def _read_measured(numbered: list[tuple[int, str]], name: str) -> Iterator[Reque
 def _read_vllm_result(numbered: list[tuple[int, str]], name: str) -> Iterator[Request]:
     """Lengths of the requests; their start times, or else their rate (all at once if inf)."""
     result = _object(numbered, name)
-    inputs, outputs = result["input_lens"], result.get("output_lens")
-    if not isinstance(outputs, list) or len(outputs) != len(inputs):
-        raise InputError(f"{name}: output_lens must have the {len(inputs)} entries of input_lens")
-    starts = result.get("start_times")
+    inputs = result["input_lens"]
+    if not isinstance(inputs, list):
+        raise InputError(f"{name}: input_lens must be a list, one entry a request")
+    outputs: Any = result.get("output_lens")
+    starts: Any = result.get("start_times")
     if starts is None:
         starts = _evenly(result.get("request_rate", "inf"), len(inputs), name)
-    if len(starts) != len(inputs):
-        raise InputError(f"{name}: start_times must have the {len(inputs)} entries of input_lens")
+    for key, value in (("output_lens", outputs), ("start_times", starts)):
+        if not isinstance(value, list) or len(value) != len(inputs):
+            raise InputError(
+                f"{name}: {key} must be a list with the {len(inputs)} entries of input_lens"
+            )
     rows = []
     for number, (start, tokens, generated) in enumerate(
         zip(starts, inputs, outputs, strict=True), 1

@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from fanweave.golden.dops.platforms import PICOSECONDS
 from fanweave.golden.errors import InputError
 
-__all__ = ["PS", "Measured", "Request", "RequestTrace"]
+__all__ = ["MOST_SECONDS", "Measured", "Request", "RequestTrace"]
 
-#: Picoseconds in a second.
-PS = 10**12
+#: From the first arrival to the last: picoseconds of ten times as much fit into 64 bits.
+MOST_SECONDS = 10**6
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -74,8 +75,9 @@ class RequestTrace:
     Raises
     ------
     InputError
-        If there is no request, one has no tokens, one arrives before its predecessor, its
-        prefix is longer than its prompt, or no token of it is left to compute.
+        If there is no request, one has no tokens, one arrives before its predecessor or more than
+        `MOST_SECONDS` after the first, its prefix is longer than its prompt, or no token of it is
+        left to compute.
     """
 
     name: str
@@ -86,6 +88,11 @@ class RequestTrace:
         if not self.requests:
             raise InputError(f"{self.name}: no requests; a trace needs at least one")
         before = self.requests[0]
+        if self.seconds > MOST_SECONDS:
+            raise InputError(
+                f"{self.name}: the last request arrives {self.seconds:g} s after the first; "
+                f"serve at most {MOST_SECONDS:,} s at once"
+            )
         for request in self.requests:
             where = f"{self.name}, request {request.name}"
             for field in ("input_tokens", "output_tokens"):
@@ -93,8 +100,9 @@ class RequestTrace:
                 if value < 1:
                     raise InputError(f"{where}: {field} = {value} must be at least 1")
             if request.arrival < before.arrival:
+                early = (before.arrival - request.arrival) / PICOSECONDS
                 raise InputError(
-                    f"{where}: arrives {(before.arrival - request.arrival) / PS:g} s before "
+                    f"{where}: arrives {early:g} s before "
                     f"request {before.name}, which stands before it; sort the trace by arrival"
                 )
             if not 0 <= request.cached_tokens < request.input_tokens:
@@ -115,7 +123,7 @@ class RequestTrace:
     @property
     def seconds(self) -> float:
         """From the first arrival to the last."""
-        return (self.requests[-1].arrival - self.requests[0].arrival) / PS
+        return (self.requests[-1].arrival - self.requests[0].arrival) / PICOSECONDS
 
     def first(self, count: int) -> "RequestTrace":
         """The first `count` requests."""
@@ -129,14 +137,23 @@ class RequestTrace:
         Raises
         ------
         InputError
-            If the rate is not positive, or all requests arrive at once.
+            If the rate is not positive and finite, or all requests arrive at once, or would
+            come over too long a time.
         """
-        if not requests_per_s > 0:
-            raise InputError(f"request rate {requests_per_s!r} must be over 0 requests/s")
+        if not 0 < requests_per_s < float("inf"):
+            raise InputError(
+                f"request rate {requests_per_s!r} must be a finite number over 0 requests/s"
+            )
         span = self.requests[-1].arrival - self.requests[0].arrival
         if span == 0:
             raise InputError(f"{self.name}: all requests arrive at once; their rate has no meaning")
-        target = round((len(self.requests) - 1) / requests_per_s * PS)
+        seconds = (len(self.requests) - 1) / requests_per_s
+        if seconds > MOST_SECONDS:
+            raise InputError(
+                f"request rate {requests_per_s!r} spreads {len(self.requests)} requests over "
+                f"{seconds:g} s; serve at most {MOST_SECONDS:,} s at once"
+            )
+        target = round(seconds * PICOSECONDS)
         start = self.requests[0].arrival
         return RequestTrace(
             name=f"{self.name} at {requests_per_s:g} requests/s",

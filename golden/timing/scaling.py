@@ -7,6 +7,7 @@ from fanweave.golden.dops.calibration.profile import DeviceProfile
 from fanweave.golden.dops.calibration.roofline_fit import OperatorFit, fit_operators
 from fanweave.golden.dops.calibration.samples import Sample
 from fanweave.golden.dops.calibration.shapes import GEMM, operator_shape
+from fanweave.golden.dops.platforms import PICOSECONDS
 from fanweave.golden.timing.deployment import Deployment
 
 __all__ = ["OperatorScaling"]
@@ -91,7 +92,7 @@ class OperatorScaling:
         size = tokens * self._profile.card.hidden * _ACTIVATION_BYTES
         hops = 2 * (devices - 1)
         one = hops * self._deployment.link_latency_ps + round(
-            hops * size / devices / self._deployment.link_bytes_per_s * 1e12
+            hops * size / devices / self._deployment.link_bytes_per_s * PICOSECONDS
         )
         return 2 * one
 
@@ -101,5 +102,5 @@ class OperatorScaling:
             return 0
         size = tokens * self._profile.card.hidden * _ACTIVATION_BYTES
         return self._deployment.link_latency_ps + round(
-            size / self._deployment.link_bytes_per_s * 1e12
+            size / self._deployment.link_bytes_per_s * PICOSECONDS
         )

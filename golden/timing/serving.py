@@ -54,9 +54,15 @@ class ServerOptions:
                 f"prefill_replicas = {self.prefill_replicas} and decode_replicas = "
                 f"{self.decode_replicas}: give both, or neither"
             )
-        for name in ("replicas", "prefill_replicas", "decode_replicas", "kv_blocks"):
-            if getattr(self, name) < (1 if name == "replicas" else 0):
-                raise InputError(f"{name} = {getattr(self, name)} is too small")
+        for name, least in (
+            ("replicas", 1),
+            ("prefill_replicas", 0),
+            ("decode_replicas", 0),
+            ("kv_blocks", 0),
+            ("block_tokens", 1),
+        ):
+            if getattr(self, name) < least:
+                raise InputError(f"{name} = {getattr(self, name)} must be at least {least}")
 
     @property
     def roles(self) -> Sequence[Role]:

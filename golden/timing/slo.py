@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fanweave.golden.dops.platforms import PICOSECONDS
 from fanweave.golden.errors import InputError
 from fanweave.golden.timing.cluster import ServingRun
-from fanweave.golden.timing.requests import PS, RequestTrace
+from fanweave.golden.timing.requests import MOST_SECONDS, RequestTrace
 
 __all__ = ["Attainment", "Slo", "attainment", "highest_rate"]
 
@@ -29,7 +30,8 @@ class Slo:
     Raises
     ------
     InputError
-        If there is no limit, one is not positive, or the share is not over 0 and up to 1.
+        If there is no limit, one is not positive and finite, or the share is not over 0 and up
+        to 1.
     """
 
     ttft_s: float | None = None
@@ -40,10 +42,10 @@ class Slo:
     def __post_init__(self) -> None:
         limits = [self.ttft_s, self.tpot_s, self.end_to_end_s]
         given = [limit for limit in limits if limit is not None]
-        if not given or not all(limit > 0 for limit in given):
+        if not given or not all(0 < limit < float("inf") for limit in given):
             raise InputError(
                 f"limits ttft_s = {self.ttft_s}, tpot_s = {self.tpot_s}, end_to_end_s = "
-                f"{self.end_to_end_s}: give at least one, in seconds and over 0"
+                f"{self.end_to_end_s}: give at least one, in seconds, finite and over 0"
             )
         if not 0 < self.share <= 1:
             raise InputError(f"share = {self.share} must be over 0 and at most 1")
@@ -73,13 +75,13 @@ def attainment(run: ServingRun, slo: Slo) -> Attainment:
     first, last = np.array(record.first_at), np.array(record.last_at)
     kept = np.ones(len(requests), bool)
     if slo.ttft_s is not None:
-        kept &= first - arrival <= slo.ttft_s * PS
+        kept &= first - arrival <= slo.ttft_s * PICOSECONDS
     if slo.tpot_s is not None:
         # A request with one token has no time between tokens.
-        kept &= last - first <= slo.tpot_s * PS * (outputs - 1)
+        kept &= last - first <= slo.tpot_s * PICOSECONDS * (outputs - 1)
     if slo.end_to_end_s is not None:
-        kept &= last - arrival <= slo.end_to_end_s * PS
-    makespan = (int(last.max()) - int(arrival[0])) / PS
+        kept &= last - arrival <= slo.end_to_end_s * PICOSECONDS
+    makespan = (int(last.max()) - int(arrival[0])) / PICOSECONDS
     return Attainment(attained=float(kept.mean()), goodput=float(kept.sum()) / makespan)
 
 
@@ -105,10 +107,13 @@ def highest_rate(
     def keeps(rate: float) -> bool:
         return attainment(serve(trace.at_rate(rate)), slo).attained >= slo.share
 
-    rate = 1.0
+    slowest = (len(trace.requests) - 1) / MOST_SECONDS
+    rate = max(1.0, slowest)
     kept = keeps(rate)
     for _ in range(_DOUBLINGS):
         following = rate * 2 if kept else rate / 2
+        if following < slowest:
+            return 0.0
         if keeps(following) != kept:
             break
         rate = following

@@ -3,6 +3,7 @@
 import html
 from collections.abc import Iterable, Mapping, Sequence
 
+from fanweave.golden.dops.platforms import PICOSECONDS
 from fanweave.golden.dops.registry import Request
 from fanweave.golden.dops.schedule import Schedule
 from fanweave.sim.placement.pictures import GROUPS, bars, roofline, timeline
@@ -20,7 +21,6 @@ from fanweave.sim.report.html_parts import (
 
 __all__ = ["place_page"]
 
-_PS = 1e12
 _STYLE = """
 .heat { background: rgb(0 114 178 / calc(var(--s) * 55%)); }
 .chosen { font-weight: 700; } .over { stroke: #c00; stroke-width: 2; }
@@ -51,7 +51,7 @@ def place_page(request: Request, result: Schedule, others: Mapping[str, Schedule
         "<p>Prefill in blue, decode in green.</p>",
         bars(
             {
-                name: (each.prefill / _PS, (each.total - each.prefill) / _PS)
+                name: (each.prefill / PICOSECONDS, (each.total - each.prefill) / PICOSECONDS)
                 for name, each in others.items()
             },
             result.scheduler,
@@ -80,7 +80,7 @@ def _times(result: Schedule) -> str:
         "lower bound": result.lower_bound,
     }
     return table(
-        [f"<td>{name}</td>", f'<td class="n">{time / _PS:.6f} s</td>']
+        [f"<td>{name}</td>", f'<td class="n">{time / PICOSECONDS:.6f} s</td>']
         for name, time in times.items()
     )
 

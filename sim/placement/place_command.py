@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fanweave.sim.report.files import STANDARD, check_output
+from fanweave.sim.report.files import STANDARD, check_outputs
 
 if TYPE_CHECKING:
     from fanweave.golden.dops.memory_trace import MemoryTrace
@@ -130,16 +130,18 @@ def place(
     Prefill, the first and the last decoded token are kept operator by operator. What must hold
     of a schedule is checked in every pass; a mode names the rules that it waives.
     """
+    from fanweave.golden.dops.platforms import PICOSECONDS
     from fanweave.golden.dops.registry import ACCOUNTS, mode_name
     from fanweave.golden.dops.registry import place as run
     from fanweave.sim.placement.choices import build_request
     from fanweave.sim.placement.report import place_document, print_comparison, print_schedule
 
     files = (json_file, csv_file, timeline, html_file)
-    for file in files:
-        check_output(file)
-    if files.count(STANDARD) > 1:
-        raise click.UsageError("only one file can be standard output")
+    check_outputs(files)
+    if token is not None and explained is None:
+        raise click.UsageError("--token does nothing without --explain")
+    if operators and json_file is None:
+        raise click.UsageError("--operators does nothing without --json")
     mode = mode_name(mode)
     request = build_request(**given)
     account = ACCOUNTS[mode]() if mode in ACCOUNTS else None
@@ -151,7 +153,7 @@ def place(
     if others:
         print_comparison(others, stream=stream)
         document["schedulers"] = {
-            name: {"prefill_s": each.prefill / 1e12, "total_s": each.total / 1e12}
+            name: {"prefill_s": each.prefill / PICOSECONDS, "total_s": each.total / PICOSECONDS}
             for name, each in others.items()
         }
     if explained is not None:

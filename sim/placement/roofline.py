@@ -4,14 +4,12 @@ from dataclasses import dataclass
 
 from fanweave.golden.dops.costs.physical import operations, weight_bytes
 from fanweave.golden.dops.graph import COLLECTIVES
-from fanweave.golden.dops.platforms import GIB, Device
+from fanweave.golden.dops.platforms import GIB, PICOSECONDS, Device
 from fanweave.golden.dops.registry import Request
 from fanweave.golden.dops.schedule import KeptPass, Schedule
 from fanweave.golden.dops.work import Step, byte_count, element_bits, kv_elements, traffic
 
 __all__ = ["RooflinePoint", "roof", "roofline_points"]
-
-_PS = 1e12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +78,7 @@ def _points(request: Request, result: Schedule, kept: KeptPass) -> list[Roofline
             continue
         others = sum(traffic(sizes, step)) + kv_elements(sizes, step)
         size = weight_bytes(device, sizes, step, bits) + byte_count(others, bits)
-        intensity, rate = done / size, done / (duration / _PS)
+        intensity, rate = done / size, done / (duration / PICOSECONDS)
         points.append(
             RooflinePoint(
                 kind=sizes.kind.value,

@@ -170,14 +170,16 @@ def _key(job: "Job") -> str:
 
 
 def _line(outcome: "Outcome") -> dict[str, Any]:
+    from fanweave.golden.dops.platforms import PICOSECONDS
+
     return {
         "asked": json.loads(_key(outcome.job)),
         "results": {
             label: {
-                "prefill_s": times.prefill / 1e12,
-                "decode_s": (times.total - times.prefill) / 1e12,
-                "total_s": times.total / 1e12,
-                "lower_bound_s": times.lower_bound / 1e12,
+                "prefill_s": times.prefill / PICOSECONDS,
+                "decode_s": (times.total - times.prefill) / PICOSECONDS,
+                "total_s": times.total / PICOSECONDS,
+                "lower_bound_s": times.lower_bound / PICOSECONDS,
             }
             for label, times in outcome.times.items()
         },

@@ -3,13 +3,14 @@
 import json
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from fanweave.golden.errors import InputError
 from fanweave.golden.files import replace_file
 
-__all__ = ["STANDARD", "check_output", "write_json", "write_text"]
+__all__ = ["STANDARD", "check_output", "check_outputs", "write_json", "write_text"]
 
 #: Names standard output (or input) on a command line.
 STANDARD = "-"
@@ -36,6 +37,27 @@ def check_output(path: Path | str | None) -> None:
         )
     if not os.access(path.absolute().parent, os.W_OK):
         raise InputError(f"output {path}: folder {path.absolute().parent} cannot be written")
+
+
+def check_outputs(paths: Sequence[Path | str | None]) -> None:
+    """Refuse output files of one run that cannot be written, or of which two are the same.
+
+    Raises
+    ------
+    InputError
+        See `check_output`.
+    """
+    for path in paths:
+        check_output(path)
+    names = [
+        str(path) if str(path) == STANDARD else str(Path(path).resolve())
+        for path in paths
+        if path is not None
+    ]
+    for name in names:
+        if names.count(name) > 1:
+            what = "standard output" if name == STANDARD else name
+            raise InputError(f"two outputs go to {what}; give each its own file")
 
 
 def write_text(path: Path | str, text: str) -> None:

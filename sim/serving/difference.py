@@ -26,7 +26,7 @@ def read_document(path: str) -> dict[str, Any]:
         document = json.loads(Path(path).read_text())
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is no JSON: {error}") from error
     if not isinstance(document, dict) or not isinstance(document.get(_TIMES), dict):
         raise InputError(

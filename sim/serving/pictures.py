@@ -5,8 +5,8 @@ from itertools import accumulate
 
 import numpy as np
 
+from fanweave.golden.dops.platforms import PICOSECONDS
 from fanweave.golden.timing.cluster import ServingRun
-from fanweave.golden.timing.requests import PS
 from fanweave.sim.report.html_parts import Box, lanes
 from fanweave.sim.report.line_chart import Points, line_chart
 
@@ -48,10 +48,11 @@ def _boxes(run: ServingRun) -> Iterator[Box]:
 
     def box(row: tuple[int, int], kind: str, begin: int, end: int, work: int, steps: int) -> Box:
         words = kind if steps == 1 else f"{steps:,} steps, {kind}, busy {work / (end - begin):.0%}"
+        seconds = [(moment - start) / PICOSECONDS for moment in (begin, end)]
         return Box(
             row=f"replica {row[0]}, stage {row[1]}",
             group=kind,
-            title=f"{words}: {(begin - start) / PS:.6f} to {(end - start) / PS:.6f} s",
+            title=f"{words}: {seconds[0]:.6f} to {seconds[1]:.6f} s",
             start=(begin - start) / whole,
             share=(end - begin) / whole,
         )
@@ -95,7 +96,7 @@ def requests(run: ServingRun) -> str:
         changes = np.concatenate([np.ones(len(times), int), -np.ones(len(times), int)])
         order = np.lexsort((-changes, moments))
         counts = np.array(list(accumulate(changes[order].tolist())))
-        lines[name] = _thin((moments[order] - start) / PS, counts)
+        lines[name] = _thin((moments[order] - start) / PICOSECONDS, counts)
     return line_chart("requests over time", lines, unit="s", steps=True)
 
 
@@ -109,7 +110,7 @@ def memory(run: ServingRun) -> str:
             if step.replica == index
         ]
         xs, ys = np.array(rows, float).reshape(-1, 2).T
-        lines[f"replica {index}"] = _thin((xs - start) / PS, ys / replica.memory.blocks)
+        lines[f"replica {index}"] = _thin((xs - start) / PICOSECONDS, ys / replica.memory.blocks)
     return line_chart("memory over time", lines, unit="s", top=1.0, steps=True)
 
 
@@ -117,7 +118,7 @@ def utilisation(run: ServingRun) -> str:
     """Share of each part of the run in which a stage works."""
     start, whole = _start(run), _end(run) - _start(run)
     edges = np.linspace(start, start + whole, _BINS + 1)
-    middles = ((edges[:-1] + edges[1:]) / 2 - start) / PS
+    middles = ((edges[:-1] + edges[1:]) / 2 - start) / PICOSECONDS
     lines = {}
     for index, use in enumerate(run.recorder.uses):
         for stage, (begins, ends) in enumerate(use.intervals):
@@ -140,7 +141,7 @@ def latencies(run: ServingRun) -> str:
     values["tpot"] = (times[:, 4] - times[:, 3])[several] / (outputs[several] - 1)
     lines = {}
     for name, each in values.items():
-        ordered = np.sort(each) / PS
+        ordered = np.sort(each) / PICOSECONDS
         shares = np.arange(1, len(ordered) + 1) / max(1, len(ordered))
         lines[name] = _thin(ordered, shares)
     return line_chart("latencies", lines, unit="s", top=1.0, logarithmic=True, steps=True)

@@ -5,11 +5,11 @@ import io
 from collections.abc import Sequence
 from typing import Any, TextIO
 
+from fanweave.golden.dops.platforms import PICOSECONDS
 from fanweave.golden.timing.cluster import ServingRun
 from fanweave.golden.timing.comparison import ComparedMetric
 from fanweave.golden.timing.energy import ServingEnergy
 from fanweave.golden.timing.metrics import PERCENTILES, ServingMetrics
-from fanweave.golden.timing.requests import PS
 from fanweave.golden.timing.slo import Attainment
 from fanweave.sim.report.table import Column, format_number, print_table
 
@@ -64,7 +64,7 @@ def requests_csv(run: ServingRun) -> str:
                 request.name,
                 request.input_tokens,
                 request.output_tokens,
-                *(f"{time // PS}.{time % PS:012d}" for time in times),
+                *(f"{time // PICOSECONDS}.{time % PICOSECONDS:012d}" for time in times),
                 record.cached_tokens[index],
                 record.preemption_counts[index],
             ]

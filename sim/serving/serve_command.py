@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from fanweave.sim.report.files import STANDARD, check_output
+from fanweave.sim.report.files import STANDARD, check_outputs
+from fanweave.sim.serving.option_rules import check_options
 
 if TYPE_CHECKING:
     from fanweave.golden.dops.explain import Explanation
@@ -139,10 +140,9 @@ def serve(
     from fanweave.sim.serving.servers import serve_requests
 
     files = (json_file, csv_file, html_file, given["timeline"])
-    for file in files:
-        check_output(file)
+    check_outputs(files)
+    check_options()
     other = None if given["against"] is None else read_document(given["against"])
-    _check(given)
     slo = _slo(given)
     keep = given["timeline"] is not None or html_file is not None
     served = serve_requests(requests, given, keep_steps=keep)
@@ -171,16 +171,6 @@ def serve(
             run, metrics, attained=attained, compared=compared, explanation=explanation
         )
     _write(files, document, run, page)
-
-
-def _check(given: dict[str, Any]) -> None:
-    """Refuse options that do not go together, before anything runs."""
-    if given["platform"] is not None and given["compare"]:
-        raise click.UsageError("--compare is for measured devices, not --platform")
-    if given["explained"] is not None and given["platform"] is None:
-        raise click.UsageError("--explain needs --platform: a measured device runs all operators")
-    if given["find_rate"] and _slo(given) is None:
-        raise click.UsageError("--find-rate needs a limit: --ttft, --tpot or --end-to-end")
 
 
 def _find_rate(served: "Served", slo: "Slo", document: dict[str, Any], stream: TextIO) -> None:

@@ -9,6 +9,7 @@ import click
 from fanweave.golden.dops.calibration.profile import DeviceProfile, load_profile
 from fanweave.golden.dops.models import load_model
 from fanweave.golden.dops.platforms import load_platform
+from fanweave.golden.dops.tables import number
 from fanweave.golden.errors import FaultError
 from fanweave.golden.timing.cluster import ServingRun
 from fanweave.golden.timing.config import IntakeModel
@@ -25,6 +26,8 @@ from fanweave.golden.timing.serving import ServerOptions, serve
 __all__ = ["Served", "serve_requests"]
 
 _US = 1_000_000
+#: Of the host, for one thing: a second.
+_MOST_US = 1e6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,11 +120,17 @@ def _with_cache_hits(trace: RequestTrace, profile: DeviceProfile) -> RequestTrac
         return trace
 
 
+def _picoseconds(given: dict[str, Any], name: str) -> int:
+    """Of an option in microseconds."""
+    option = f"--{name.replace('_', '-')}"
+    return round(number("option", option, given[name], most=_MOST_US) * _US)
+
+
 def _options(given: dict[str, Any]) -> ServerOptions:
     launch = LaunchModel(
-        graph_ps=round(given["graph_us"] * _US),
-        eager_ps=round(given["eager_us"] * _US),
-        kernel_ps=round(given["kernel_us"] * _US),
+        graph_ps=_picoseconds(given, "graph_us"),
+        eager_ps=_picoseconds(given, "eager_us"),
+        kernel_ps=_picoseconds(given, "kernel_us"),
     )
     if not given["graphs"]:
         launch = replace(launch, graph_sizes=())
@@ -133,7 +142,7 @@ def _options(given: dict[str, Any]) -> ServerOptions:
         sustained=given["sustained"],
         launch=launch,
     )
-    intake = round(given["intake_us"] * _US)
+    intake = _picoseconds(given, "intake_us")
     names = (
         "replicas",
         "prefill_replicas",
@@ -153,9 +162,6 @@ def _options(given: dict[str, Any]) -> ServerOptions:
 
 
 def _placed_server(given: dict[str, Any]) -> PlacedServer:
-    for name, alone in (("tensor", 1), ("pipeline", 1), ("replicas", 1), ("prefill_replicas", 0)):
-        if given[name] != alone:
-            raise click.UsageError(f"--{name.replace('_', '-')} does not go with --platform")
     return PlacedServer(
         model=load_model(given["model"]),
         platform=load_platform(given["platform"]),

@@ -9,6 +9,7 @@ from scipy.optimize import least_squares
 
 from fanweave.golden.dops.calibration.samples import Sample
 from fanweave.golden.dops.calibration.shapes import GEMM
+from fanweave.golden.dops.platforms import PICOSECONDS
 from fanweave.golden.errors import InputError
 
 __all__ = [
@@ -76,7 +77,7 @@ class OperatorFit:
 
     def time_ps(self, m: int, n: int, k: int) -> int:
         """Predicted time of one operator in picoseconds."""
-        return round(float(self.seconds([(m, n, k)])[0]) * 1e12)
+        return round(float(self.seconds([(m, n, k)])[0]) * PICOSECONDS)
 
     @property
     def parameters(self) -> dict[str, float]:

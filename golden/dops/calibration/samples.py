@@ -7,10 +7,7 @@ import numpy as np
 
 from fanweave.golden.errors import InputError
 
-__all__ = ["PS_PER_SECOND", "ErrorSummary", "Sample", "merge_duplicates", "relative_errors"]
-
-#: Picoseconds in a second.
-PS_PER_SECOND = 10**12
+__all__ = ["ErrorSummary", "Sample", "merge_duplicates", "relative_errors"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

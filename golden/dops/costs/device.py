@@ -3,6 +3,7 @@
 from typing import Protocol
 
 from fanweave.golden.dops.graph import OperatorClass
+from fanweave.golden.dops.platforms import PICOSECONDS
 from fanweave.golden.dops.work import Step
 
 __all__ = ["DeviceCosts", "join", "picoseconds"]
@@ -33,7 +34,7 @@ class DeviceCosts(Protocol):
 
 def picoseconds(seconds: float) -> int:
     """Round to whole picoseconds."""
-    return round(seconds * 1e12)
+    return round(seconds * PICOSECONDS)
 
 
 def join(first: int, second: int, overlap: float) -> int:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from fanweave.golden.dops.calibration.profile import load_profile
+from fanweave.golden.dops.platforms import PICOSECONDS
 from fanweave.golden.errors import InputError
 from fanweave.golden.timing import measured_server
 from fanweave.golden.timing.comparison import (
@@ -24,7 +25,6 @@ from fanweave.golden.timing.measured_server import (
     with_cache_hits,
 )
 from fanweave.golden.timing.request_files import read_requests
-from fanweave.golden.timing.requests import PS
 from fanweave.golden.timing.serving import serve
 
 
@@ -189,13 +189,13 @@ def test_prefill_of_prompts_that_were_cached_is_not_judged(with_hits, profile):
     ]
     times = measured_times(with_hits)[128:]
     judged = [request.cached_tokens == 0 for request in with_hits.requests[128:]]
-    prefill = (times[:, 2] - times[:, 1]) / PS
+    prefill = (times[:, 2] - times[:, 1]) / PICOSECONDS
     assert row.measured_s == pytest.approx(float(np.median(prefill[judged])))
     assert row.measured_s != pytest.approx(float(np.median(prefill)))
 
 
 def test_the_trivial_model(trace_of):
-    times = trivial_times(trace_of(*[(0, 5, 2)] * 129)) / PS
+    times = trivial_times(trace_of(*[(0, 5, 2)] * 129)) / PICOSECONDS
     assert times[0].tolist() == pytest.approx([0, 0, 0.0339, 0.0678])
     assert times[128].tolist() == pytest.approx([0, 0.0678, 0.1017, 0.1356])
 

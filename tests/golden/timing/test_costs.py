@@ -231,7 +231,9 @@ def test_memory_for_the_cache():
         ({"memory_share": 0.0}, "memory_share"),
         ({"sustained": 0.0}, "sustained"),
         ({"beside": -0.1}, "beside"),
-        ({"link_bytes_per_s": 0.0}, "bandwidth"),
+        ({"sustained": 1e300}, "sustained = 1e\\+300 .* at most 1000"),
+        ({"link_bytes_per_s": 0.0}, "link_bytes_per_s = 0.0"),
+        ({"link_bytes_per_s": float("nan")}, "link_bytes_per_s = nan"),
     ],
 )
 def test_deployments_that_do_not_fit(wrong, message):

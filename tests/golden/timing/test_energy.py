@@ -6,14 +6,14 @@ import pytest
 
 from fanweave.golden.dops.calibration.profile import load_profile
 from fanweave.golden.dops.models import load_model
-from fanweave.golden.dops.platforms import load_platform
+from fanweave.golden.dops.platforms import PICOSECONDS, load_platform
 from fanweave.golden.timing.cluster import Cluster, ReplicaSpec
 from fanweave.golden.timing.config import ReplicaConfig
 from fanweave.golden.timing.deployment import Deployment
 from fanweave.golden.timing.energy import Power, StepEnergy
 from fanweave.golden.timing.metrics import measure
 from fanweave.golden.timing.placed_serving import PlacedServer, serve_placed
-from fanweave.golden.timing.requests import PS, RequestTrace
+from fanweave.golden.timing.requests import RequestTrace
 from fanweave.golden.timing.serving import ServerOptions, serve
 from fanweave.golden.timing.step import Chunk, StepShape
 
@@ -39,7 +39,7 @@ def test_a_step_takes_its_operations_weights_keys_and_values():
 
 
 def test_a_run_takes_its_steps_and_idles_all_the_time(trace_of):
-    trace = trace_of((0, 300, 4), (PS, 50, 2))
+    trace = trace_of((0, 300, 4), (PICOSECONDS, 50, 2))
     energies = {}
     for replicas in (1, 2):
         options = ServerOptions(replicas=replicas, deployment=Deployment(tensor=2))
@@ -55,7 +55,7 @@ def test_a_run_takes_its_steps_and_idles_all_the_time(trace_of):
     shapes = [StepShape((Chunk(300, 0),), 0, 0, 0)]
     shapes += [StepShape((), 1, 300 + i, 300 + i) for i in range(3)]
     shapes += [StepShape((Chunk(50, 0),), 0, 0, 0), StepShape((), 1, 50, 50)]
-    total = sum(costs.step_pj(shape) for shape in shapes) / PS
+    total = sum(costs.step_pj(shape) for shape in shapes) / PICOSECONDS
     assert energies[1].steps_j == pytest.approx(total, rel=1e-9)
     assert energies[2].steps_j == pytest.approx(total, rel=1e-9)
 

@@ -5,12 +5,13 @@ from dataclasses import replace
 import pytest
 
 from fanweave.golden.dops.calibration.profile import load_profile
+from fanweave.golden.dops.platforms import PICOSECONDS
 from fanweave.golden.timing.deployment import Deployment
 from fanweave.golden.timing.launch import LaunchModel
 from fanweave.golden.timing.measured_costs import MeasuredCosts
 from fanweave.golden.timing.measured_server import MEASURED_SERVER
 from fanweave.golden.timing.metrics import measure
-from fanweave.golden.timing.requests import PS, Request, RequestTrace
+from fanweave.golden.timing.requests import Request, RequestTrace
 from fanweave.golden.timing.serving import ServerOptions, serve
 from fanweave.golden.timing.step import Chunk, StepShape
 
@@ -53,7 +54,9 @@ def closed_form(options, tokens, output):
 def test_alone_a_request_waits_for_nothing(server):
     options = SERVERS[server]
     requests = tuple(
-        Request(name=str(i), arrival=i * 60 * PS, input_tokens=tokens, output_tokens=output)
+        Request(
+            name=str(i), arrival=i * 60 * PICOSECONDS, input_tokens=tokens, output_tokens=output
+        )
         for i, (tokens, output) in enumerate(LENGTHS)
     )
     run = serve(RequestTrace(name="light", requests=requests), PROFILE, options)

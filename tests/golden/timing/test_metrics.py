@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from fanweave.golden.dops.platforms import PICOSECONDS
 from fanweave.golden.timing.cluster import Cluster, KvLink, ReplicaSpec
 from fanweave.golden.timing.config import ReplicaConfig
 from fanweave.golden.timing.metrics import (
@@ -9,11 +10,10 @@ from fanweave.golden.timing.metrics import (
     measure,
     weighted_percentiles,
 )
-from fanweave.golden.timing.requests import PS
 
 from .conftest import LinearCosts
 
-SECOND = LinearCosts(start=PS, token=0, stored=0, longest=0)
+SECOND = LinearCosts(start=PICOSECONDS, token=0, stored=0, longest=0)
 
 
 def serve(trace, *roles, link=None):
@@ -29,7 +29,7 @@ def serve(trace, *roles, link=None):
 
 def test_metrics_of_a_run_that_is_reckoned_by_hand(trace_of):
     # Steps end at 1, 2, 3, 4 s: prompt 0, prompt 1 beside decode, decode of both, of 1.
-    metrics = measure(serve(trace_of((0, 16, 3), (PS // 2, 32, 3)), "both"))
+    metrics = measure(serve(trace_of((0, 16, 3), (PICOSECONDS // 2, 32, 3)), "both"))
     document = metrics.document()["latencies_s"]
     assert document["intake_wait"]["mean"] == 0.25
     assert document["queue_wait"]["mean"] == 0
@@ -54,10 +54,13 @@ def test_metrics_of_a_run_that_is_reckoned_by_hand(trace_of):
 
 
 def test_replicas_work_at_the_same_time_for_a_part_of_it(trace_of):
-    link = KvLink(bytes_per_s=16e12 / PS, latency_ps=0, bytes_per_token=1)
+    link = KvLink(bytes_per_s=16e12 / PICOSECONDS, latency_ps=0, bytes_per_token=1)
     metrics = measure(
         serve(
-            trace_of((0, 16, 2), (PS, 16, 1), (3 * PS // 2, 16, 1)), "prefill", "decode", link=link
+            trace_of((0, 16, 2), (PICOSECONDS, 16, 1), (3 * PICOSECONDS // 2, 16, 1)),
+            "prefill",
+            "decode",
+            link=link,
         )
     )
     # Prefill works from 0 to 3 s, the cache comes at 1 + 1 s, decode works from 2 to 3 s.

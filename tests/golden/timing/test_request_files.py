@@ -2,9 +2,9 @@ import json
 
 import pytest
 
+from fanweave.golden.dops.platforms import PICOSECONDS
 from fanweave.golden.errors import InputError
 from fanweave.golden.timing.request_files import read_requests
-from fanweave.golden.timing.requests import PS
 
 
 def read(tmp_path, text):
@@ -39,7 +39,7 @@ def test_burst(tmp_path):
         "6,ChatGPT,472,0,472,Conversation log\n"
         "45,ChatGPT,1087,230,1317,Conversation log\n"
     )
-    assert rows(read(tmp_path, text)) == [(0, 472, 18), (40 * PS, 1087, 230)]
+    assert rows(read(tmp_path, text)) == [(0, 472, 18), (40 * PICOSECONDS, 1087, 230)]
 
 
 def test_mooncake(tmp_path):
@@ -69,17 +69,17 @@ def test_measured(tmp_path):
     (request,) = read(tmp_path, json.dumps(MEASURED)).requests
     assert (request.name, request.arrival) == ("a", 0)
     times = request.measured
-    assert (times.queued, times.scheduled) == (0, PS // 4)
-    assert (times.first_token, times.last_token) == (3 * PS // 4, 1_750_000_000_001)
+    assert (times.queued, times.scheduled) == (0, PICOSECONDS // 4)
+    assert (times.first_token, times.last_token) == (3 * PICOSECONDS // 4, 1_750_000_000_001)
 
 
 def test_result_of_a_vllm_benchmark(tmp_path):
     result = {"input_lens": [5, 6, 7], "output_lens": [2, 0, 3], "request_rate": "inf"}
     assert rows(read(tmp_path, json.dumps(result, indent=1))) == [(0, 5, 2), (0, 7, 3)]
     result["request_rate"] = 4.0
-    assert rows(read(tmp_path, json.dumps(result))) == [(0, 5, 2), (PS // 2, 7, 3)]
+    assert rows(read(tmp_path, json.dumps(result))) == [(0, 5, 2), (PICOSECONDS // 2, 7, 3)]
     result["start_times"] = [9.5, 3.0, 9.0]
-    assert rows(read(tmp_path, json.dumps(result))) == [(0, 7, 3), (PS // 2, 5, 2)]
+    assert rows(read(tmp_path, json.dumps(result))) == [(0, 7, 3), (PICOSECONDS // 2, 5, 2)]
 
 
 PLAIN = "arrival_s,input_tokens,output_tokens\n"
@@ -105,15 +105,27 @@ AZURE = "TIMESTAMP,ContextTokens,GeneratedTokens\n"
         ('{"timestamp": 0, "input_length": 1, "output_length": 1, "hash_ids": [1.5]}', "hash_ids"),
         ('{"timestamp": 0, "input_length": 1}', "output_length None"),
         (json.dumps(MEASURED | {"scheduled_ts": 99}), "must not decrease"),
-        (json.dumps({"input_lens": [1], "output_lens": []}), "must have the 1 entries"),
+        (
+            json.dumps({"input_lens": [1], "output_lens": []}),
+            "output_lens must be a list with the 1 entries",
+        ),
         (
             json.dumps({"input_lens": [1], "output_lens": [1], "request_rate": "fast"}),
             "request_rate 'fast'",
         ),
         (
             json.dumps({"input_lens": [1], "output_lens": [1], "start_times": []}),
-            "start_times must have",
+            "start_times must be a list with the 1 entries",
         ),
+        (
+            json.dumps({"input_lens": [1], "output_lens": [1], "start_times": 5}),
+            "start_times must be a list",
+        ),
+        (json.dumps({"input_lens": 5, "output_lens": [1]}), "input_lens must be a list"),
+        ('{"a":' * 100_000, "not JSON"),
+        (PLAIN + "0,1,1\n1e400,1,1\n", "line 3: arrival_s '1e400' must be .* from 0 to"),
+        (PLAIN + "0,1,1\n1e999999,1,1\n", "line 3: arrival_s '1e999999' must be"),
+        (PLAIN + "0,1,1\n1e9,1,1\n", r"arrives 1e\+09 s after the first"),
     ],
 )
 def test_what_does_not_fit_is_named(tmp_path, text, message):
@@ -137,12 +149,12 @@ def test_measured_requests_arrive_before_they_are_taken_in(tmp_path):
     ]
     requests = read(tmp_path, "\n".join(json.dumps(row) for row in rows_)).requests
     # The clocks differ by 95 s, as the first and the last are taken in at once.
-    assert [each.arrival for each in requests] == [0, PS // 8, PS // 4]
-    assert [each.measured.queued for each in requests] == [0, PS // 4, PS // 4]
+    assert [each.arrival for each in requests] == [0, PICOSECONDS // 8, PICOSECONDS // 4]
+    assert [each.measured.queued for each in requests] == [0, PICOSECONDS // 4, PICOSECONDS // 4]
     # Where one has no such time, all arrive when they are taken in.
     del rows_[1]["arrival_time"]
     requests = read(tmp_path, "\n".join(json.dumps(row) for row in rows_)).requests
-    assert [each.arrival for each in requests] == [0, PS // 4, PS // 4]
+    assert [each.arrival for each in requests] == [0, PICOSECONDS // 4, PICOSECONDS // 4]
     rows_[1]["arrival_time"] = "soon"
     with pytest.raises(InputError, match="arrival_time 'soon' must be a finite number"):
         read(tmp_path, "\n".join(json.dumps(row) for row in rows_))

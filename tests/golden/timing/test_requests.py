@@ -2,8 +2,9 @@ from dataclasses import replace
 
 import pytest
 
+from fanweave.golden.dops.platforms import PICOSECONDS
 from fanweave.golden.errors import InputError
-from fanweave.golden.timing.requests import PS, RequestTrace
+from fanweave.golden.timing.requests import RequestTrace
 
 
 def test_a_trace_that_does_not_fit(trace_of):
@@ -14,7 +15,7 @@ def test_a_trace_that_does_not_fit(trace_of):
     with pytest.raises(InputError, match="output_tokens = 0"):
         trace_of((0, 1, 0))
     with pytest.raises(InputError, match=r"request 1: arrives 2 s before request 0.*sort"):
-        trace_of((3 * PS, 1, 1), (PS, 1, 1))
+        trace_of((3 * PICOSECONDS, 1, 1), (PICOSECONDS, 1, 1))
     with pytest.raises(InputError, match="prefix_block is not given"):
         trace_of((0, 10, 1, [1]))
     with pytest.raises(InputError, match="2 blocks of 16 tokens are more than its 16 input"):
@@ -32,14 +33,16 @@ def test_cached_tokens_leave_one_to_compute(trace_of):
 
 
 def test_first_and_stretched(trace_of):
-    trace = trace_of((0, 1, 1), (PS, 2, 1), (4 * PS, 3, 1))
+    trace = trace_of((0, 1, 1), (PICOSECONDS, 2, 1), (4 * PICOSECONDS, 3, 1))
     assert len(trace.first(2).requests) == 2
     assert trace.seconds == 4
     fast = trace.at_rate(1.0)
-    assert [request.arrival for request in fast.requests] == [0, PS // 2, 2 * PS]
+    assert [request.arrival for request in fast.requests] == [0, PICOSECONDS // 2, 2 * PICOSECONDS]
     assert [request.input_tokens for request in fast.requests] == [1, 2, 3]
-    for rate in (0.0, -1.0, float("nan")):
-        with pytest.raises(InputError, match="must be over 0"):
+    for rate in (0.0, -1.0, float("nan"), float("inf")):
+        with pytest.raises(InputError, match="must be a finite number over 0"):
             trace.at_rate(rate)
+    with pytest.raises(InputError, match=r"spreads 3 requests over 2e\+09 s"):
+        trace.at_rate(1e-9)
     with pytest.raises(InputError, match="all requests arrive at once"):
         trace.first(1).at_rate(1.0)

@@ -224,9 +224,21 @@ def test_an_architecture_that_is_not_known_is_refused(tmp_path):
 
 
 def test_two_files_cannot_be_standard_output():
-    result = run("place", *SMALL, "--json", "-", "--csv", "-")
+    with pytest.raises(InputError, match="two outputs go to standard output"):
+        run("place", *SMALL, "--json", "-", "--csv", "-")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--token", 0), "--token does nothing without --explain"),
+        (("--operators",), "--operators does nothing without --json"),
+    ],
+)
+def test_an_option_that_would_do_nothing_is_refused(arguments, words):
+    result = run("place", *SMALL, *arguments)
     assert result.exit_code == 2
-    assert "only one file" in result.output
+    assert words in result.output
 
 
 def test_sound_mode(tmp_path):

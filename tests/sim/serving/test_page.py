@@ -186,6 +186,6 @@ def test_an_operator_is_explained_where_the_server_puts_it(trace, tmp_path, sche
 def test_what_cannot_be_explained(trace):
     refused = invoke("--requests", trace, "--explain", "L3_O")
     assert refused.exit_code == 2
-    assert "--explain needs --platform" in refused.output
+    assert "--explain does nothing without --platform" in refused.output
     unknown = CliRunner().invoke(cli, ["serve", "--requests", trace, *PLACED, "--explain", "L3_QO"])
     assert "operator 'L3_QO' is not known; did you mean 'L3_Q" in str(unknown.exception)
