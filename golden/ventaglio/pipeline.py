@@ -51,7 +51,7 @@ ROW_BUFFER = 4
 EXTENT_QUEUE = 4
 RESULT_QUEUE = 8
 DRAIN_STAGES = 4  # cycles from the read of an accumulator to the queue of results
-SKID_BUFFER = 2  # in front of each aligner, and between planner and expansion
+SKID_BUFFER = 2  # in front of each aligner, behind the planner, and behind the multipliers
 
 # Depths of the memory's queues: requests, descriptions of rows, runs of beats, beats.
 REQUEST_QUEUE = 16
@@ -126,6 +126,8 @@ RING = 64  # places of every ring, a power of two and at least the longest queue
     ROOM_EXTENTS,
     ROOM_CONFIG,
     ROOM_OPERATION,
+    STAGED,  # groups of products on their way to the window
+    STAGED_LEVEL,
     PLANS,
     PLANS_LEVEL,
     ROOM_PLANS,
@@ -133,8 +135,8 @@ RING = 64  # places of every ring, a power of two and at least the longest queue
     ROOM_INDEX_SKID,
     WEIGHTS,  # the two aligners, each of the fields below
     INDICES,
-) = (*range(66), 75)
-STATE_SIZE = 84
+) = (*range(68), 77)
+STATE_SIZE = 86
 
 # Fields of an aligner; SKID are the beats in its buffer, BEATS those that memory has for it.
 (REMAINING, POSITION, EXTENT_END, USES_HELD, LEVEL, EXTENT, EXTENT_LEVEL, SKID, BEATS) = range(9)
@@ -185,6 +187,8 @@ class State(NamedTuple):
     weight_extents: np.ndarray
     index_extents: np.ndarray
     columns: np.ndarray  # of the group register
+    staged: np.ndarray  # accumulators of the products on their way to the window
+    staged_levels: np.ndarray  # products in each group of them
     slots: np.ndarray  # accumulators of the products in the window
     levels: np.ndarray  # products in each slot
     wanted: np.ndarray  # by bank: last cycle in which it had a product, times 2; 1 if granted
@@ -287,8 +291,23 @@ def _scatter(state, unit, counts):
 
 
 @JIT
-def _issue(state, operations, slot, counts):
-    """Put the products of one output into a slot of the window."""
+def _enter(state, slot, counts):
+    """Put the oldest products behind the multipliers into a slot of the window."""
+    s = state.scalars
+    staged = s[STAGED]
+    level = state.staged_levels[staged]
+    for i in range(level):
+        state.slots[slot, i] = state.staged[staged, i]
+    state.levels[slot] = level
+    s[SLOTS] += 1
+    s[STAGED] = (staged + 1) % SKID_BUFFER
+    s[STAGED_LEVEL] -= 1
+    counts[C_PRODUCTS] += level
+
+
+@JIT
+def _multiply(state, operations):
+    """Multiply the group with one output's activations."""
     s = state.scalars
     o = s[GROUP_OPERATION]
     left = s[OUTPUTS_LEFT]
@@ -298,15 +317,15 @@ def _issue(state, operations, slot, counts):
         output += 1
     first = operations.base[o] + output * operations.stride[o]
     width = operations.width[o]
+    staged = (s[STAGED] + s[STAGED_LEVEL]) % SKID_BUFFER
     level = 0
     for i in range(s[GROUP_COUNT]):
         mask = s[GROUP_MASK_FIRST] if i < s[GROUP_FIRST] else s[GROUP_MASK_SECOND]
         if mask & chosen and state.columns[i] < width:
-            state.slots[slot, level] = first + state.columns[i]
+            state.staged[staged, level] = first + state.columns[i]
             level += 1
-    state.levels[slot] = level
-    s[SLOTS] += 1
-    counts[C_PRODUCTS] += level
+    state.staged_levels[staged] = level
+    s[STAGED_LEVEL] += 1
     s[OUTPUTS_LEFT] = left & ~chosen
 
 
@@ -690,14 +709,14 @@ def _drain(state, unit, counts):
 
 
 @JIT
-def _cause(s, issued, held, blocked, marker_done, hazards):
+def _cause(s, entered, waits, held, blocked, marker_done, hazards):
     """The counter that this busy cycle belongs to."""
-    if issued:
+    if entered:
         return C_ISSUE
-    if held == GROUP:
-        if blocked:
-            return C_DRAIN
+    if waits:
         return C_HAZARD if hazards else C_CONFLICT
+    if blocked:
+        return C_DRAIN
     if held == MARKER and not marker_done:
         return C_ORDER
     if s[MISSING_WEIGHTS]:
@@ -717,7 +736,12 @@ def _step(state, unit, operations, rows, writes, counts):
     window_empty = True
     for i in range(s[SLOTS]):
         window_empty = window_empty and state.levels[i] == 0
-    settled = window_empty and s[HELD] == 0 and s[CYCLE] - s[LAST_START] >= unit.latency
+    settled = (
+        s[STAGED_LEVEL] == 0
+        and window_empty
+        and s[HELD] == 0
+        and s[CYCLE] - s[LAST_START] >= unit.latency
+    )
     draining = s[DRAIN_FROM] < s[DRAIN_TO]
     reading = draining or _flying(state.reads) or s[RESULTS_LEVEL]
     busy = s[OUTSTANDING] != 0 or s[PLANS_LEVEL] != 0 or s[HOLDS] != NOTHING
@@ -737,10 +761,14 @@ def _step(state, unit, operations, rows, writes, counts):
 
     hazards = _banks(state, unit, counts)
     slot = _scatter(state, unit, counts)
-    issued = held == GROUP and not blocked and slot >= 0
-    if issued:
-        _issue(state, operations, slot, counts)
-    finishing = held == NOTHING or marker_done or (issued and s[OUTPUTS_LEFT] == 0)
+    waits = s[STAGED_LEVEL] > 0
+    multiplied = held == GROUP and not blocked and s[STAGED_LEVEL] < SKID_BUFFER
+    entered = waits and slot >= 0
+    if entered:
+        _enter(state, slot, counts)
+    if multiplied:
+        _multiply(state, operations)
+    finishing = held == NOTHING or marker_done or (multiplied and s[OUTPUTS_LEFT] == 0)
     if finishing:
         s[HOLDS] = NOTHING
     _drain(state, unit, counts)
@@ -780,7 +808,7 @@ def _step(state, unit, operations, rows, writes, counts):
     _command(s, writes)
     if busy:
         counts[C_CYCLES] += 1
-        counts[_cause(s, issued, held, blocked, marker_done, hazards)] += 1
+        counts[_cause(s, entered, waits, held, blocked, marker_done, hazards)] += 1
     s[CYCLE] += 1
     return busy
 
@@ -850,6 +878,8 @@ def simulate(
         weight_extents=ring(),
         index_extents=ring(),
         columns=np.zeros(lanes, dtype=np.int64),
+        staged=np.zeros((SKID_BUFFER, lanes), dtype=np.int64),
+        staged_levels=np.zeros(SKID_BUFFER, dtype=np.int64),
         slots=np.zeros((unit.window, lanes), dtype=np.int64),
         levels=np.zeros(unit.window, dtype=np.int64),
         wanted=np.full(unit.banks, never, dtype=np.int64),

@@ -1,17 +1,23 @@
 """The group register and the product lanes: one output of a group a cycle."""
 
 from amaranth import Cat, Module, Mux, Signal
-from amaranth.lib import stream, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from fanweave.golden.isa.formats import ElementFormat
 from fanweave.golden.isa.ventaglio import ErrorCause, Opcode
 from fanweave.golden.ventaglio.config import VentaglioConfig
-from fanweave.hw.fp.multiplier import Multiplier
+from fanweave.hw.fp.multiplier import (
+    ProductNormaliser,
+    SignificandMultiplier,
+    raw_product_layout,
+)
 from fanweave.hw.reduction import choose, count_ones
+from fanweave.hw.stream.queue import SkidBuffer
 from fanweave.hw.ventaglio.payloads import (
     Marker,
     OperationConfig,
+    entry_shape,
     group_layout,
     products_layout,
 )
@@ -27,6 +33,9 @@ class Lanes(wiring.Component):
     ----------
     config : VentaglioConfig
         Parameters of the unit.
+    registered : bool
+        Whether products pass a skid buffer behind the multiplication of the significands. Then
+        ``products.valid`` comes from a register, and so does whether the group goes on.
 
     Members
     -------
@@ -48,8 +57,9 @@ class Lanes(wiring.Component):
         The first column beyond the width in the group that is taken in this cycle.
     """
 
-    def __init__(self, *, config: VentaglioConfig) -> None:
+    def __init__(self, *, config: VentaglioConfig, registered: bool = False) -> None:
         self.config = config
+        self.registered = registered
         address = range(config.accumulators + 1)
         super().__init__(
             {
@@ -77,15 +87,18 @@ class Lanes(wiring.Component):
         chosen = Signal.like(outputs_left)  # one-hot
         finishing = Signal()
         taken = Signal()
+        raw, kept = self._stage(m)
         m.d.comb += [
             self.holds.eq(is_group | is_marker),
             chosen.eq(outputs_left & -outputs_left),
             self.marker.eq(Mux(is_marker, group.marker, Marker.ROW)),
             self.marker_config.eq(group.config),
-            self.products.valid.eq(is_group & ~self.blocked),
+            raw.valid.eq(is_group & ~self.blocked),
+            self.products.valid.eq(kept.valid),
+            kept.ready.eq(self.products.ready),
             finishing.eq(
                 ~self.holds
-                | (self.products.valid & self.products.ready & (outputs_left == chosen))
+                | (raw.valid & raw.ready & (outputs_left == chosen))
                 | (is_marker & self.marker_done)
             ),
             self.groups.ready.eq(finishing),
@@ -93,7 +106,7 @@ class Lanes(wiring.Component):
         ]
         incoming = self.groups.payload
         in_range, masks = self._take(m, taken)
-        with m.If(self.products.valid & self.products.ready):
+        with m.If(raw.valid & raw.ready):
             m.d.sync += outputs_left.eq(outputs_left & ~chosen)
         with m.If(finishing):
             m.d.sync += [is_group.eq(0), is_marker.eq(0)]
@@ -106,8 +119,33 @@ class Lanes(wiring.Component):
                 outputs_left.eq(masks),
             ]
         self._hold_for_drain(m, group, taken)
-        self._multiply(m, group, chosen)
+        self._multiply(m, group, chosen, raw.payload)
+        self._normalise(m, kept.payload)
         return m
+
+    def _stage(self, m: Module) -> tuple[stream.Interface, stream.Interface]:
+        """Where products that are not normalised go in, and where they come out."""
+        config = self.config
+        lanes = {
+            f"lane_{lane}": data.StructLayout(
+                {
+                    "raw": raw_product_layout(self._formats_of(lane)),
+                    "entry": entry_shape(config),
+                }
+            )
+            for lane in range(config.lanes)
+        }
+        passed = {
+            name: member
+            for name, member in products_layout(config).members.items()
+            if name != "lanes"
+        }
+        layout = data.StructLayout({**lanes, **passed})
+        if self.registered:
+            m.submodules.stage = stage = SkidBuffer(shape=layout)
+            return stage.i, stage.o
+        through = stream.Signature(layout).create(path=("raw",))
+        return through, through
 
     def _take(self, m: Module, taken: Signal) -> tuple[Signal, Signal]:
         """Check the columns of the incoming group and find the outputs it has work for."""
@@ -181,9 +219,8 @@ class Lanes(wiring.Component):
             self.drain_busy & (group.config.base < self.drain_to) & (touches_to > self.drain_from)
         )
 
-    def _multiply(self, m: Module, group: Signal, chosen: Signal) -> None:
+    def _multiply(self, m: Module, group: Signal, chosen: Signal, products: data.View) -> None:
         config = self.config
-        products = self.products.payload
         is_integer = Signal()
         m.d.comb += [
             is_integer.eq(
@@ -215,9 +252,9 @@ class Lanes(wiring.Component):
             formats = self._formats_of(lane)
             low = lane * config.element_bits
             width = max(f.bits for f in formats)
-            m.submodules[f"multiplier_{lane}"] = multiplier = Multiplier(formats=formats)
+            m.submodules[f"multiplier_{lane}"] = multiplier = SignificandMultiplier(formats=formats)
             address = Signal(range(config.accumulators), name=f"address_{lane}")
-            out = products.lanes[lane]
+            out = products[f"lane_{lane}"]
             m.d.comb += [
                 multiplier.a.eq(group.weights[low : low + width]),
                 multiplier.b.eq(Mux(group.second[lane], scalars[1], scalars[0])),
@@ -230,8 +267,23 @@ class Lanes(wiring.Component):
                     address[:bank_bits] - address[bank_bits:] * config.drain_lanes
                 ),
                 out.entry.eq(address[bank_bits:]),
-                out.product.eq(multiplier.product),
+                out.raw.eq(multiplier.raw),
             ]
+
+    def _normalise(self, m: Module, raw: data.View) -> None:
+        config = self.config
+        products = self.products.payload
+        for lane in range(config.lanes):
+            m.submodules[f"normaliser_{lane}"] = normaliser = ProductNormaliser(
+                formats=self._formats_of(lane)
+            )
+            m.d.comb += [
+                normaliser.raw.eq(raw[f"lane_{lane}"].raw),
+                products.lanes[lane].product.eq(normaliser.product),
+                products.lanes[lane].entry.eq(raw[f"lane_{lane}"].entry),
+            ]
+        for name in ("banks", "valid", "multiply", "integer"):
+            m.d.comb += products[name].eq(raw[name])
 
     def _formats_of(self, lane: int) -> tuple[ElementFormat, ...]:
         """Formats whose elements can stand on a physical lane."""

@@ -114,7 +114,7 @@ class Ventaglio(wiring.Component):
         self._weights = block("weight_aligner", Aligner(beat_bits=config.beat_bits, unit_bits=8))
         self._indices = block("index_aligner", Aligner(beat_bits=config.beat_bits, unit_bits=32))
         self._decoder = block("decoder", Decoder(config=config))
-        self._lanes = block("lanes", Lanes(config=config))
+        self._lanes = block("lanes", Lanes(config=config, registered=True))
         self._scatter = block("scatter", Scatter(config=config))
         self._banks = [block(f"bank_{i}", Bank(config=config)) for i in range(config.banks)]
         self._block = block
@@ -193,7 +193,9 @@ class Ventaglio(wiring.Component):
         clear = Signal()
         marker_may_go = Signal()
         m.d.comb += [
-            settled.eq(scatter.empty & Cat(bank.idle for bank in banks).all()),
+            settled.eq(
+                ~lanes.products.valid & scatter.empty & Cat(bank.idle for bank in banks).all()
+            ),
             marker_may_go.eq(settled & ~drain.busy),
             clear.eq(marker_may_go & (lanes.marker == Marker.CLEAR)),
             drain.start.eq(marker_may_go & (lanes.marker == Marker.DRAIN)),
@@ -316,14 +318,14 @@ class Ventaglio(wiring.Component):
         with m.If(self.busy):
             with m.If(issued):
                 m.d.comb += counters.event_cycles_issue.eq(1)
-            with m.Elif(lanes.holds & (lanes.marker == Marker.ROW)):
-                with m.If(lanes.blocked):
-                    m.d.comb += counters.event_cycles_drain.eq(1)
-                with m.Elif(hazards.any()):
+            with m.Elif(lanes.products.valid):
+                with m.If(hazards.any()):
                     m.d.comb += counters.event_cycles_hazard.eq(1)
                 with m.Else():
                     m.d.comb += counters.event_cycles_conflict.eq(1)
-            with m.Elif(lanes.holds & ~lanes.marker_done):
+            with m.Elif(lanes.holds & (lanes.marker == Marker.ROW) & lanes.blocked):
+                m.d.comb += counters.event_cycles_drain.eq(1)
+            with m.Elif((lanes.marker != Marker.ROW) & ~lanes.marker_done):
                 m.d.comb += counters.event_cycles_order.eq(1)
             with m.Elif(decoder.missing_weights):
                 m.d.comb += counters.event_cycles_weights.eq(1)

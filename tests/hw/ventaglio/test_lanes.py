@@ -162,6 +162,44 @@ def test_each_output_in_its_turn(simulate, small, seed):
     simulate(dut, bench)
 
 
+@pytest.mark.parametrize("readiness", [0.3, 0.8, 1.0])
+def test_registered_products_leave_in_order_and_one_a_cycle(simulate, small, readiness):
+    seed = 12
+    print(f"seed {seed}")
+    generator = random.Random(seed)
+    config = small(formats=FORMATS, max_outputs=3, banks=8)
+    dut = Lanes(config=config, registered=True)
+    groups = [Group(generator, config) for _ in range(60)]
+    expected = [(group, products) for group in groups for products in group.expected]
+
+    async def give(ctx):
+        for group in groups:
+            while not ctx.get(dut.groups.ready):
+                await ctx.tick()
+            await show(ctx, dut, group)
+
+    async def take(ctx):
+        cycles = 0
+        for group, products in expected:
+            while True:
+                ready = generator.random() < readiness
+                ctx.set(dut.products.ready, ready)
+                if ready and ctx.get(dut.products.valid):
+                    break
+                cycles += 1
+                await ctx.tick()
+            check(ctx, dut, config, group, products)
+            cycles += 1
+            await ctx.tick()
+        ctx.set(dut.products.ready, 0)
+        assert not ctx.get(dut.products.valid)
+        assert not ctx.get(dut.holds)
+        # Two cycles until the first ones are there, and none between.
+        assert (cycles == len(expected) + 2) == (readiness == 1.0)
+
+    simulate(dut, give, take)
+
+
 def test_waits_for_a_drain_of_its_accumulators_only(simulate, small):
     seed = 9
     print(f"seed {seed}")
