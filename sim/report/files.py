@@ -1,8 +1,8 @@
 """Writes result files whole or not at all."""
 
 import json
-import os
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,14 @@ from typing import Any
 from fanweave.golden.errors import InputError
 from fanweave.golden.files import replace_file
 
-__all__ = ["STANDARD", "check_output", "check_outputs", "write_json", "write_text"]
+__all__ = [
+    "STANDARD",
+    "check_output",
+    "check_outputs",
+    "check_writable",
+    "write_json",
+    "write_text",
+]
 
 #: Names standard output (or input) on a command line.
 STANDARD = "-"
@@ -35,8 +42,26 @@ def check_output(path: Path | str | None) -> None:
         raise InputError(
             f"output {path}: folder {path.absolute().parent} does not exist; create it first"
         )
-    if not os.access(path.absolute().parent, os.W_OK):
-        raise InputError(f"output {path}: folder {path.absolute().parent} cannot be written")
+    check_writable(path, path.absolute().parent)
+
+
+def check_writable(output: Path, folder: Path) -> None:
+    """Refuse an output for which no file can be made in a folder.
+
+    A file is tried, for what the system says of permissions is not all that can be in the way.
+
+    Raises
+    ------
+    InputError
+        If none can.
+    """
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise InputError(
+            f"output {output}: folder {folder} cannot be written: {error.strerror}"
+        ) from None
 
 
 def check_outputs(paths: Sequence[Path | str | None]) -> None:

@@ -16,7 +16,13 @@ from fanweave.hw.generate.documents import register_document
 from fanweave.hw.generate.package import package
 from fanweave.hw.generate.settings import as_data, with_settings
 from fanweave.hw.generate.units import UNITS, Unit, find_unit
-from fanweave.sim.report.files import STANDARD, check_output, write_json, write_text
+from fanweave.sim.report.files import (
+    STANDARD,
+    check_output,
+    check_writable,
+    write_json,
+    write_text,
+)
 from fanweave.sim.runner.progress import Progress
 
 __all__ = ["verilog", "write_package"]
@@ -154,8 +160,7 @@ def _checked_folder(folder: Path) -> Path:
     parent = folder if folder.exists() else folder.absolute().parent
     if not parent.is_dir():
         raise InputError(f"output {folder}: folder {parent} does not exist; create it first")
-    if not os.access(parent, os.W_OK):
-        raise InputError(f"output {folder}: folder {parent} cannot be written")
+    check_writable(folder, parent)
     return folder
 
 

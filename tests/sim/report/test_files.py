@@ -1,5 +1,6 @@
 import json
 import os
+import tempfile
 
 import pytest
 
@@ -38,3 +39,12 @@ def test_outputs_that_cannot_be_are_refused(tmp_path):
     check_output("-")
     check_output(None)
     check_output(tmp_path / "file.json")
+
+
+def test_a_folder_in_which_no_file_can_be_made_is_refused(tmp_path, monkeypatch):
+    def refuse(**_more):
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", refuse)
+    with pytest.raises(InputError, match=r"file\.json: folder .* cannot be written: Read-only"):
+        check_output(tmp_path / "file.json")
