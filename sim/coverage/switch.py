@@ -4,10 +4,12 @@ from fanweave.golden.isa.cxl_event import Channel, VerdictAction
 from fanweave.golden.isa.cxl_messages import OPCODES
 from fanweave.sim.coverage.cross import Cross
 
-__all__ = ["CROSSES", "NO_VERDICT", "message_name"]
+__all__ = ["CROSSES", "NO_VERDICT", "REFUSED", "message_name"]
 
 #: A request that went on without an answer of the engine.
 NO_VERDICT = "none"
+#: One whose verdict sends it, or a copy, to a port that its host does not have.
+REFUSED = "refused"
 _REQUESTS = (Channel.M2S_REQ, Channel.M2S_RWD)
 
 
@@ -30,7 +32,7 @@ CROSSES = (
         name="verdicts",
         axes={
             "request": _names(_REQUESTS),
-            "verdict": (NO_VERDICT, *(action.name for action in VerdictAction)),
+            "verdict": (NO_VERDICT, *(action.name for action in VerdictAction), REFUSED),
         },
     ),
 )

@@ -13,12 +13,12 @@ from fanweave.golden.cxl.messages import Message
 from fanweave.golden.cxl.switch import Delivery, SwitchModel
 from fanweave.golden.cxl.tables import Device
 from fanweave.golden.errors import FaultError
-from fanweave.golden.isa.cxl_event import Channel, Verdict
+from fanweave.golden.isa.cxl_event import Channel, Verdict, VerdictAction
 from fanweave.golden.isa.cxl_messages import answers_of
 from fanweave.sim.benches.cxl.contents import LineContents
 from fanweave.sim.benches.cxl.records import Dead, Gave, Left, Moved, Record, Took, Wrote
 from fanweave.sim.coverage.cross import Cell
-from fanweave.sim.coverage.switch import NO_VERDICT, message_name
+from fanweave.sim.coverage.switch import NO_VERDICT, REFUSED, message_name
 
 __all__ = ["DifferenceError", "OpenRequest", "TrafficChecker"]
 
@@ -188,7 +188,7 @@ class TrafficChecker:
             raise DifferenceError(f"host {host}: nothing waits in the entry of {channel.name}")
         came, decoded = self._entered[host, channel].popleft()
         verdict, deny = self.judge(host, came, judged)
-        said = NO_VERDICT if verdict is None else verdict.action.name
+        said = self._said(host, verdict)
         self.covered["verdicts"][message_name(channel, came["opcode"]), said] += 1
         for delivery in self.model.request(
             host, came, verdict, deny=deny, dead=self.dead, decoded=(decoded,)
@@ -197,6 +197,14 @@ class TrafficChecker:
                 self._expect(host, came["tag"], delivery.message)
             elif not delivery.copy and came["tag"] in self.requests[host]:
                 self.requests[host][came["tag"]].port = delivery.port
+
+    def _said(self, host: int, verdict: Verdict | None) -> str:
+        if verdict is None:
+            return NO_VERDICT
+        sends = verdict.action in (VerdictAction.REDIRECT, VerdictAction.MIRROR)
+        if sends and self.model.tables.own_device(host, verdict.island) is None:
+            return REFUSED
+        return verdict.action.name
 
     def moves(self, moved: Moved) -> None:
         """A page moves a step.

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fanweave.golden.cxl.messages import Message
 from fanweave.golden.cxl.tables import Device
 from fanweave.golden.errors import FaultError
-from fanweave.golden.isa.cxl_event import Channel, ReqOpcode, RwdOpcode
+from fanweave.golden.isa.cxl_event import Channel, DrsOpcode, ReqOpcode, RwdOpcode
 from fanweave.golden.isa.cxl_messages import DATA_BITS, LINE_BYTES
 
 __all__ = ["Content", "LineContents", "initial"]
@@ -101,6 +101,8 @@ class LineContents:
             # Each lost write of a part may double them; what may be anything is not known.
             self._may[host, line] = new if not lost else known if len(known) <= _MOST else set()
         elif answer.channel is Channel.S2M_DRS and opcode in _READS and not lost:
+            if answer["opcode"] == DrsOpcode.MEM_DATA_NXM:
+                return
             self.reads += 1
             if may and Content.of(answer) not in may:
                 raise FaultError(f"host {host} reads {Content.of(answer)} of line {line:#x}: {may}")

@@ -10,6 +10,8 @@ from fanweave.golden.isa.cxl_event import (
     BisnpOpcode,
     Channel,
     Direction,
+    DrsOpcode,
+    NdrOpcode,
     RwdOpcode,
     VerdictAction,
 )
@@ -121,11 +123,22 @@ def _constants(config: SwitchConfig) -> Iterator[str]:
         "kBlockAnswers": _bits(opcode for opcode in BirspOpcode if opcode.name.endswith("BLK")),
         "kWritesAll": int(RwdOpcode.MEM_WR),
         "kWritesPart": int(RwdOpcode.MEM_WR_PTL),
-        "kGivesLine": int(BirspOpcode.I),
-        "kGivesBlock": int(BirspOpcode.I_BLK),
+        "kConflict": int(RwdOpcode.BI_CONFLICT),
+        "kConflictAck": int(NdrOpcode.BI_CONFLICT_ACK),
+        "kMemory": int(DrsOpcode.MEM_DATA),
+        "kNoMemory": int(DrsOpcode.MEM_DATA_NXM),
     }
     for name, number in numbers.items():
         yield f"constexpr uint32_t {name} = {number};"
+    completions = [opcode for opcode in NdrOpcode if opcode is not NdrOpcode.BI_CONFLICT_ACK]
+    blocks = [opcode for opcode in BirspOpcode if opcode.name.endswith("BLK")]
+    lines = [opcode for opcode in BirspOpcode if opcode not in blocks]
+    for name, opcodes in (
+        ("kCompletions", completions),
+        ("kGivesLine", lines),
+        ("kGivesBlock", blocks),
+    ):
+        yield f"constexpr uint32_t {name}[] = {{{', '.join(str(int(n)) for n in opcodes)}}};"
     yield "struct Field { int low, width; };"
     layouts = {channel: message_layout(channel) for channel in Channel}
 

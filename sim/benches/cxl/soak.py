@@ -75,6 +75,7 @@ def play(seed: int, config: str | None = None) -> str:
         silent=frozenset({switch.ports - 1}) if fault == "silent" else frozenset(),
         promote=0.5,
         single=moves > 0 or fault == "dying",
+        missing=generator.choice((0.0, 0.0, 0.01)),
     )
     traffic = _traffic(switch, generator, fault, moves)
     with Traffic(switch) as simulation:

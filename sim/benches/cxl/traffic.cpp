@@ -1,7 +1,7 @@
 // Hosts and devices around a Verilated switch, alone or in an island: plays a plan, and logs all that
 // the switch takes and gives. Lines of standard input say what to do:
 //
-//   P LIMIT SEED STALL DELAY_LOW DELAY_HIGH SILENT FAULTY FROM TO PROMOTE SINGLE
+//   P LIMIT SEED STALL DELAY_LOW DELAY_HIGH SILENT FAULTY FROM TO PROMOTE SINGLE MISSING
 //                                play, once; answers "ENDING CYCLES"
 //   W ADDRESS VALUE, R ADDRESS   the engine's registers, in an island; see host_port.h
 //   Q                            end
@@ -16,7 +16,8 @@
 //
 // Devices have memory: a line that was not written holds what `initial` says. Of a switch alone,
 // events are answered here: PROMOTE / 256 is the chance of a verdict to move the page to some
-// device. With SINGLE a host has one request at most for a line on its way.
+// device. With SINGLE a host has one request at most for a line on its way. MISSING / 256 is the
+// chance that a device says of a read that no memory is there.
 //
 // STALL / 256 is the chance that a side waits for a cycle. Devices answer after DELAY_LOW to
 // DELAY_HIGH cycles; those at a port in SILENT (a bit each) do not, those in FAULTY do twice at times.
@@ -30,6 +31,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <set>
@@ -161,7 +163,8 @@ class Surroundings {
           silent_(settings[5]),
           faulty_(settings[6]),
           promote_(settings[9]),
-          single_(settings[10]) {
+          single_(settings[10]),
+          missing_(settings[11]) {
 @LINKS@
         for (Link& link : links_) by_place_[link.port * kChannels + link.channel] = &link;
         for (int host = 0; host < kHosts; ++host)
@@ -329,10 +332,15 @@ class Surroundings {
             Words answer(kWords[channel]);
             put(answer, kTag[channel], get(request, kTag[link.channel]));
             put(answer, kLdId[channel], get(request, kLdId[link.channel]));
-            put(answer, kDevLoad[channel], random_.next() & 3);
-            if (channel == kDrs) {
+            const uint32_t chosen = random_.next();
+            put(answer, kDevLoad[channel], chosen & 3);
+            if (channel == kNdr) {
+                put(answer, kOpcode[channel], completion(link.channel, request, chosen >> 8));
+            } else {
+                const bool missing = missing_ && random_.chance(missing_);
+                put(answer, kOpcode[channel], missing ? kNoMemory : kMemory);
                 for (uint32_t word = 0; word < kLineWords; ++word)
-                    put(answer, {kData.low + 32 * int(word), 32}, line.data[word]);
+                    put(answer, {kData.low + 32 * int(word), 32}, missing ? ~0u : line.data[word]);
                 put(answer, kPoison, line.poison);
                 put(answer, kMetaField[kDrs], line.meta_field);
                 put(answer, kMetaValue[kDrs], line.meta_value);
@@ -341,6 +349,12 @@ class Surroundings {
             if ((faulty_ >> link.port & 1) && random_.chance(77))
                 later(find(link.port, channel), due + random_.range(1, 150), answer);
         }
+    }
+
+    // What a device says without data: a request that may ask for a line's state gets some state.
+    static uint32_t completion(int channel, const Words& request, uint32_t chosen) {
+        if (channel == kReq) return kCompletions[chosen % std::size(kCompletions)];
+        return get(request, kOpcode[channel]) == kConflict ? kConflictAck : kCompletions[0];
     }
 
     static uint64_t line_of(int channel, const Words& request) {
@@ -371,7 +385,7 @@ class Surroundings {
         line.meta_value = get(request, kMetaValue[kRwd]);
     }
 
-    // A host gives up all lines, at once or one by one.
+    // A host gives up all lines, or keeps them in some state, at once or one by one.
     void at_snooped(Link& link, const Words& snoop) {
         const uint32_t lines = lines_of(snoop);
         const bool block = kBlocks >> get(snoop, kOpcode[kBisnp]) & 1;
@@ -379,7 +393,8 @@ class Surroundings {
         for (int line = 0; line < 4; ++line) {
             if (!(lines >> line & 1)) continue;
             Words answer(kWords[kBirsp]);
-            put(answer, kOpcode[kBirsp], at_once ? kGivesBlock : kGivesLine);
+            const uint32_t state = random_.range(0, std::size(kGivesLine) - 1);
+            put(answer, kOpcode[kBirsp], at_once ? kGivesBlock[state] : kGivesLine[state]);
             put(answer, kBiId[kBirsp], get(snoop, kBiId[kBisnp]));
             put(answer, kBiTag[kBirsp], get(snoop, kBiTag[kBisnp]));
             put(answer, kLowAddress, at_once ? 0 : line);
@@ -475,7 +490,7 @@ class Surroundings {
     Vtop* top_;
     FILE* log_;
     Random random_;
-    uint32_t stall_, delay_low_, delay_high_, silent_, faulty_, promote_, single_;
+    uint32_t stall_, delay_low_, delay_high_, silent_, faulty_, promote_, single_, missing_;
     uint32_t cycle_ = 0;
     std::vector<Link> links_;
     std::map<int, Link*> by_place_;
@@ -539,7 +554,7 @@ class Bench {
         if (line.empty()) return false;
         const std::string rest = line.size() > 2 ? line.substr(2) : "";
         const auto n = numbers(rest.c_str());
-        if (line[0] == 'P' && n.size() == 11) {
+        if (line[0] == 'P' && n.size() == 12) {
             play(n);
 #if @ENGINE@
         } else if (line[0] == 'W' && n.size() == 2) {

@@ -12,7 +12,7 @@ from fanweave.golden.isa.cxl_messages import ANSWERS, DATA_BITS, LINE_BYTES, Sno
 from fanweave.golden.isa.cxl_switch import PAGE_BYTES
 from fanweave.sim.benches.cxl.records import Frozen, Planned, Wrote
 
-__all__ = ["SETUP_CYCLES", "RandomTraffic", "flood", "matching", "ranges"]
+__all__ = ["SETUP_CYCLES", "RandomTraffic", "flood", "matching", "ranges", "tokens"]
 
 _LINES = PAGE_BYTES // LINE_BYTES
 #: Cycles until all registers are written.
@@ -20,7 +20,7 @@ SETUP_CYCLES = 200
 #: Snoops are told apart by their tags, and not more of them come than there are.
 _SNOOP_TAGS = 1 << 12
 _READS = (ReqOpcode.MEM_RD, ReqOpcode.MEM_RD, ReqOpcode.MEM_RD_DATA)
-_WRITES = (RwdOpcode.MEM_WR, RwdOpcode.MEM_WR, RwdOpcode.MEM_WR_PTL)
+_WRITES = (*[RwdOpcode.MEM_WR] * 9, *[RwdOpcode.MEM_WR_PTL] * 6, RwdOpcode.BI_CONFLICT)
 
 
 def _write(config: SwitchConfig, cycle: int, name: str, **fields: int) -> Planned:
@@ -84,6 +84,7 @@ def matching(
     number: int = 0,
     program: int = 0,
     inline: bool = False,
+    deny: bool = False,
 ) -> Iterator[Planned]:
     """Writes of registers: one request of ``skip + 1`` raises an event.
 
@@ -99,6 +100,8 @@ def matching(
         The rule, and the program that gets the event.
     inline : bool
         Whether the request waits for a verdict.
+    deny : bool
+        Whether it is denied if none comes.
     """
     hosts = (1 << config.upstream) - 1 if hosts is None else hosts
     channels = 1 << Channel.M2S_REQ | 1 << Channel.M2S_RWD
@@ -107,7 +110,24 @@ def matching(
     yield _write(config, 0, f"{rule}_opcodes", mask=0xFFFF)
     yield _write(config, 0, f"{rule}_last_low", page=(1 << 20) - 1)
     control = {"enable": 1, "inline": int(inline), "program": program, "skip": skip}
-    yield _write(config, 0, f"{rule}_control", **control)
+    yield _write(config, 0, f"{rule}_control", deny=int(deny), **control)
+
+
+def tokens(config: SwitchConfig, *, rate: int, limit: int, delay_limit: int) -> Iterator[Planned]:
+    """Writes of registers: what hosts earn, so that a delay costs something.
+
+    Parameters
+    ----------
+    config : SwitchConfig
+        The switch.
+    rate, limit : int
+        Parts of a token a cycle, and most tokens that each host keeps.
+    delay_limit : int
+        Cycles after which a request goes without them.
+    """
+    yield _write(config, 0, "delay_limit", cycles=delay_limit)
+    for host in range(config.upstream):
+        yield _write(config, 0, f"tokens_{host}", rate=rate, limit=limit)
 
 
 class RandomTraffic:
@@ -133,7 +153,9 @@ class RandomTraffic:
         Times that a device's port is taken off, or its link stands still until it counts as dead;
         then it comes back.
     answered : bool
-        All requests have answers; with moves or deaths they have.
+        All requests have answers; with deaths they have.
+    even : bool
+        All opcodes come as often; else most requests read or write.
     """
 
     def __init__(
@@ -148,6 +170,7 @@ class RandomTraffic:
         moves: int = 0,
         deaths: int = 0,
         answered: bool = False,
+        even: bool = False,
     ) -> None:
         if snoops > _SNOOP_TAGS:
             raise InputError(f"snoops = {snoops} must be {_SNOOP_TAGS} at most")
@@ -156,7 +179,8 @@ class RandomTraffic:
         self.requests, self.gap = requests, gap
         self.rebinds, self.snoops = rebinds, snoops
         self.moves, self.deaths = moves, deaths
-        self.answered = answered or moves > 0 or deaths > 0
+        self.answered = answered or deaths > 0
+        self.even = even
         self.end = SETUP_CYCLES + round(requests * gap)
 
     def plan(self, *, timeout: int) -> Iterator[Planned]:
@@ -216,23 +240,32 @@ class RandomTraffic:
             "meta_field": choose.randrange(4),
             "meta_value": choose.randrange(4),
         }
-        kind = choose.random()
-        if kind < 0.45:
-            values |= {"opcode": choose.choice(_READS), "snoop": choose.choice((0, 0, *Snoop))}
-            return message(Channel.M2S_REQ, **values)
-        if kind < 0.55 and self.answered:
-            opcodes = [opcode for opcode in ReqOpcode if ANSWERS[Channel.M2S_REQ][opcode]]
-            return message(Channel.M2S_REQ, opcode=choose.choice(opcodes), **values)
-        if kind < 0.55:
-            return message(Channel.M2S_REQ, opcode=choose.choice(list(ReqOpcode)), **values)
+        opcode = self._opcode()
+        if isinstance(opcode, ReqOpcode):
+            if opcode in _READS:
+                values["snoop"] = choose.choice((0, 0, *Snoop))
+            return message(Channel.M2S_REQ, opcode=opcode, **values)
         return message(
             Channel.M2S_RWD,
-            opcode=choose.choice(_WRITES),
+            opcode=opcode,
             poison=choose.random() < 0.1,
             data=choose.getrandbits(DATA_BITS),
             mask=choose.getrandbits(LINE_BYTES),
             **values,
         )
+
+    def _opcode(self) -> ReqOpcode | RwdOpcode:
+        choose = self.random
+        others = [opcode for opcode in ReqOpcode if self._may(opcode)]
+        if self.even:
+            return choose.choice([*others, *RwdOpcode])
+        kind = choose.random()
+        if kind < 0.55:
+            return choose.choice(_READS if kind < 0.45 else others)
+        return choose.choice(_WRITES)
+
+    def _may(self, opcode: ReqOpcode) -> bool:
+        return not self.answered or bool(ANSWERS[Channel.M2S_REQ][opcode])
 
     def _of_device(self, port: int) -> Iterator[Planned]:
         for tag, cycle in enumerate(self._times(self.snoops)):

@@ -83,6 +83,8 @@ class Devices:
         random.
     single : bool
         A host has one request for a line on its way at most.
+    missing : float
+        Chance that a device says of a read that no memory is there.
     """
 
     stall: float = 0.0
@@ -91,6 +93,7 @@ class Devices:
     faulty: frozenset[int] = frozenset()
     promote: float = 0.0
     single: bool = False
+    missing: float = 0.0
 
 
 class Traffic(HostProcess):
@@ -177,6 +180,7 @@ class Traffic(HostProcess):
         settings = [limit, seed, _of_256(around.stall), *around.delay]
         settings += [sum(1 << port for port in ports) for ports in (around.silent, around.faulty)]
         settings += [*window, _of_256(around.promote), int(around.single)]
+        settings += [_of_256(around.missing)]
         ending, cycles = self.ask("P " + " ".join(f"{number:x}" for number in settings))
         with open(self._path / "log", "rb") as log:
             yield from read_records(log)
