@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fanweave.golden.cxl.island_config import IslandConfig
-from fanweave.golden.cxl.timed.state import COUNTS
+from fanweave.golden.cxl.timed.columns import COUNTS
 from fanweave.golden.cxl.timed.system import IslandSetup, Judge, TimedSystem
 from fanweave.golden.cxl.timed.traffic import Traffic
 from fanweave.golden.ebpf.machine import Machine

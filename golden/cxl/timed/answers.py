@@ -1,11 +1,13 @@
 """The way of answers through an island in a cycle, from its end to its beginning."""
 
+from fanweave.golden.cxl.timed.columns import EVENT, MOVER
 from fanweave.golden.cxl.timed.compile import compiled
 from fanweave.golden.cxl.timed.copier import DENIED
 from fanweave.golden.cxl.timed.events import raise_event
 from fanweave.golden.cxl.timed.messages import line_of, place_of
 from fanweave.golden.cxl.timed.migration import answered
-from fanweave.golden.cxl.timed.state import EVENT, MOVER, RING, Islands
+from fanweave.golden.cxl.timed.state import RING, Islands
+from fanweave.golden.cxl.timed.turns import in_turn
 from fanweave.golden.isa.cxl_event import Channel, DrsOpcode, NdrOpcode
 
 __all__ = ["answers_back", "forget_popped"]
@@ -28,7 +30,7 @@ def _to_hosts(state: Islands, i):
     for a in range(2):
         for u in range(_ends(state, i)):
             for after in range(devices):
-                d = (state.back_last[i, a, u] + 1 + after) % devices
+                d = in_turn(state.back_last[i, a, u], after, devices)
                 at = state.back_at[i, a, u, d]
                 if at[1]:
                     state.home[i, a, u] = state.back[i, a, u, d, at[0]]
@@ -92,12 +94,13 @@ def answers_back(state: Islands, traffic, i, now):
                 continue
             m = state.answer[i, a, d, at[0]]
             leg = state.leg[i, place_of(m)]
-            into = state.back_at[i, a, leg[0], d]
-            if into[1] + into[2] == state.sizes[3]:
-                continue
-            place = (into[0] + into[1]) % state.sizes[3]
-            state.back[i, a, leg[0], d, place] = m
-            into[1] += 1
+            if not leg[6]:  # one to a copy goes nowhere
+                into = state.back_at[i, a, leg[0], d]
+                if into[1] + into[2] == state.sizes[3]:
+                    continue
+                place = (into[0] + into[1]) % state.sizes[3]
+                state.back[i, a, leg[0], d, place] = m
+                into[1] += 1
             at[0] = (at[0] + 1) % RING
             at[1] -= 1
             state.answer_credit[i, a, d, 1] += 1
@@ -107,8 +110,8 @@ def answers_back(state: Islands, traffic, i, now):
             state.table[i, c, d, 0] -= 1
             if moves:
                 answered(state, i, c, d, slot)
-            # Answers to the switch itself raise no events.
-            if leg[0] != state.sizes[1]:
+            # Answers to the switch itself and to copies raise no events.
+            if leg[0] != state.sizes[1] and not leg[6]:
                 _observe(state, traffic, i, a, d, m, now)
             state.load[i, d] = state.said[place_of(m)] % DENIED
 

@@ -1,10 +1,11 @@
 """Copies lines of a page between devices in a cycle: reads where they are, writes where they go."""
 
 from fanweave.golden.cxl.tables import PAGE_LINES
+from fanweave.golden.cxl.timed.columns import COPIER, COUNTS, MOVER
 from fanweave.golden.cxl.timed.compile import compiled
 from fanweave.golden.cxl.timed.messages import new_message, place_of
 from fanweave.golden.cxl.timed.pages import decode, locate
-from fanweave.golden.cxl.timed.state import COPIER, COUNTS, MOVER, Islands
+from fanweave.golden.cxl.timed.state import Islands
 
 __all__ = ["DENIED", "copy", "is_done", "start"]
 
@@ -57,6 +58,7 @@ def _message(state: Islands, i, line, ld_id):
     m = new_message(state, line)
     leg = state.leg[i, place_of(m)]
     leg[0], leg[1], leg[2], leg[4] = state.sizes[1], 0, line % state.sizes[9], ld_id
+    leg[6] = 0
     return m
 
 

@@ -1,9 +1,11 @@
 """Events, the hook, the memory of verdicts and the engine's seat in a cycle."""
 
+from fanweave.golden.cxl.timed.columns import COUNTS, EVENT, MOVER
 from fanweave.golden.cxl.timed.compile import compiled
 from fanweave.golden.cxl.timed.migration import ask_for_move
 from fanweave.golden.cxl.timed.pages import page_of
-from fanweave.golden.cxl.timed.state import COUNTS, EVENT, HOOK_DEPTH, MOVER, Islands
+from fanweave.golden.cxl.timed.state import HOOK_DEPTH, Islands
+from fanweave.golden.cxl.timed.turns import in_turn
 from fanweave.golden.isa.cxl_event import Channel, VerdictAction
 from fanweave.golden.isa.cxl_switch import MAX_VERDICT_CYCLES
 
@@ -59,7 +61,7 @@ def collect(state: Islands, i):
         chosen = at[5]
     else:
         for after in range(sources):
-            s = (at[3] + 1 + after) % sources
+            s = in_turn(at[3], after, sources)
             if state.slot_full[i, s]:
                 chosen = s
                 break

@@ -24,7 +24,7 @@ def line_of(state: Islands, traffic, m):
 @compiled
 def new_message(state: Islands, line):
     """A message of a switch's own."""
-    m = _OWN + state.clock[6]
-    state.clock[6] += 1
+    m = _OWN + state.clock[5]
+    state.clock[5] += 1
     state.own_line[m % OWN_LEGS] = line
     return m

@@ -5,6 +5,7 @@ the same cycle; `migrate` takes the step at its end, so that they see its outcom
 """
 
 from fanweave.golden.cxl.tables import PAGE_LINES
+from fanweave.golden.cxl.timed.columns import COPIER, COUNTS, MOVER
 from fanweave.golden.cxl.timed.compile import compiled
 from fanweave.golden.cxl.timed.copier import copy, is_done, start
 from fanweave.golden.cxl.timed.pages import (
@@ -20,9 +21,11 @@ from fanweave.golden.cxl.timed.pages import (
     give_up,
     group_of,
     kind_of,
+    own_device,
     page_of,
 )
-from fanweave.golden.cxl.timed.state import COPIER, COUNTS, MOVER, PROMOTIONS, Islands
+from fanweave.golden.cxl.timed.state import PROMOTIONS, Islands
+from fanweave.golden.cxl.timed.turns import in_turn
 from fanweave.golden.isa.cxl_switch import MoveStep
 
 __all__ = [
@@ -46,9 +49,7 @@ _GIVE_UP = int(MoveStep.GIVE_UP)
 @compiled
 def ask_for_move(state: Islands, i, host, page, port):
     """A page of a host is to move to a port, if the host has a device there and a place to wait."""
-    if port < state.sizes[1] or port >= state.sizes[1] + state.sizes[2]:
-        return
-    if state.own[i, host, port] < 0:
+    if own_device(state, i, host, port) < 0:
         return
     mover, at = state.mover[i], state.promotion_at[i, host]
     if at[1] + (mover[MOVER.freed] == host) == PROMOTIONS:
@@ -122,7 +123,7 @@ def _next_promotion(state: Islands, i):
     if mover[MOVER.kept]:
         return mover[MOVER.held]
     for after in range(hosts):
-        u = (mover[MOVER.last] + 1 + after) % hosts
+        u = in_turn(mover[MOVER.last], after, hosts)
         if state.promotion_at[i, u, 1]:
             return u
     return -1

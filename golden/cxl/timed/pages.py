@@ -1,8 +1,9 @@
 """Where lines are: by the ranges of their host, or where their page was moved."""
 
 from fanweave.golden.cxl.tables import PAGE_LINES
+from fanweave.golden.cxl.timed.columns import MOVER
 from fanweave.golden.cxl.timed.compile import compiled
-from fanweave.golden.cxl.timed.state import MOVER, Islands
+from fanweave.golden.cxl.timed.state import Islands
 
 __all__ = [
     "BACK",
@@ -19,6 +20,7 @@ __all__ = [
     "group_of",
     "kind_of",
     "locate",
+    "own_device",
     "page_of",
 ]
 
@@ -38,6 +40,14 @@ def page_of(line):
 def group_of(state: Islands, line):
     """The group of lines of its page that a line moves with."""
     return line % PAGE_LINES // state.sizes[9]
+
+
+@compiled
+def own_device(state: Islands, i, u, port):
+    """The first logical device of a host at a port; -1 if it has none there."""
+    if port < state.sizes[1] or port >= state.sizes[1] + state.sizes[2]:
+        return -1
+    return state.own[i, u, port]
 
 
 @compiled

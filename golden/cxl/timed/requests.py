@@ -1,24 +1,19 @@
 """The way of requests through an island in a cycle, from its end to its beginning."""
 
+from fanweave.golden.cxl.timed.columns import EVENT, MOVER
 from fanweave.golden.cxl.timed.compile import compiled
 from fanweave.golden.cxl.timed.events import raise_event
 from fanweave.golden.cxl.timed.messages import line_of, place_of
-from fanweave.golden.cxl.timed.migration import holds, is_watched, leaves_queue, mark_queues
+from fanweave.golden.cxl.timed.migration import is_watched, leaves_queue, mark_queues
 from fanweave.golden.cxl.timed.pages import decode, locate
-from fanweave.golden.cxl.timed.state import COUNTS, EVENT, MOVER, RING, Islands
-from fanweave.golden.isa.cxl_event import Channel, ReqOpcode, RwdOpcode, VerdictAction
+from fanweave.golden.cxl.timed.state import RING, Islands
+from fanweave.golden.cxl.timed.turns import in_turn
+from fanweave.golden.isa.cxl_event import Channel, ReqOpcode, RwdOpcode
 
-__all__ = ["BAD_VERDICT", "UNMAPPED", "enter", "leave_entries", "refuse", "to_devices"]
+__all__ = ["enter", "refuse", "to_devices"]
 
-#: Faults: what the timed model does not carry out.
-UNMAPPED, BAD_VERDICT = 1, 2
-_REDIRECT, _DELAY = int(VerdictAction.REDIRECT), int(VerdictAction.DELAY)
-_PASS, _PROMOTE = int(VerdictAction.PASS), int(VerdictAction.PROMOTE)
-_SPILL, _DENY = int(VerdictAction.SPILL), int(VerdictAction.DENY)
-_MIRROR = int(VerdictAction.MIRROR)
 _CHANNELS = (int(Channel.M2S_REQ), int(Channel.M2S_RWD))
 _READ, _WRITE = int(ReqOpcode.MEM_RD), int(RwdOpcode.MEM_WR)
-_TOKEN = 256
 
 
 @compiled
@@ -64,7 +59,7 @@ def to_devices(state: Islands, traffic, i, now):
                 chosen = turn[2]
             else:
                 for after in range(sources):
-                    u = (turn[0] + 1 + after) % sources
+                    u = in_turn(turn[0], after, sources)
                     if state.cross_at[i, c, d, u, 1]:
                         chosen = u
                         break
@@ -94,11 +89,11 @@ def to_devices(state: Islands, traffic, i, now):
 @compiled
 def _chosen(state: Islands, i, c):
     """The host whose denied request is next, of a channel; -1 if there is none."""
-    turn, hosts, d = state.turn[i, c, state.sizes[2]], state.sizes[1], state.sizes[2]
+    turn, sources, d = state.turn[i, c, state.sizes[2]], state.sizes[1] + 1, state.sizes[2]
     if turn[1]:
         return turn[2]
-    for after in range(hosts):
-        u = (turn[0] + 1 + after) % hosts
+    for after in range(sources):
+        u = in_turn(turn[0], after, sources)
         if state.cross_at[i, c, d, u, 1]:
             return u
     return -1
@@ -114,7 +109,7 @@ def refuse(state: Islands, i):
         c = at[2]
     else:
         for after in range(2):
-            other = (at[0] + 1 + after) % 2
+            other = in_turn(at[0], after, 2)
             if _chosen(state, i, other) >= 0:
                 c = other
                 break
@@ -137,120 +132,6 @@ def refuse(state: Islands, i):
     queue[0] = (queue[0] + 1) % state.sizes[3]
     queue[1] -= 1
     queue[2] = 1
-
-
-@compiled
-def _grant(state: Islands, i, u, c, pays, other):
-    """A head that waits for tokens: whether it may go on, or waits on."""
-    bucket, at = state.bucket[i, u], state.ring_at[i, u, c]
-    state.counts[i, COUNTS.delay_cycles] += 1
-    if bucket[5 + c] >= bucket[4] or (pays and (bucket[3] == c or not other)):
-        at[2] = 1
-        bucket[5 + c] = 0
-        state.counts[i, COUNTS.delayed] += 1
-    else:
-        bucket[5 + c] += 1
-
-
-@compiled
-def _price(state: Islands, i, u, c):
-    return min(state.ring[i, u, c, state.ring_at[i, u, c, 0], 7], state.bucket[i, u, 1])
-
-
-@compiled
-def _pay(state: Islands, i, u, wants_0, wants_1):
-    """The bucket of a host: what its two heads pay, and what it earns."""
-    bucket = state.bucket[i, u]
-    price_0 = _price(state, i, u, 0) if wants_0 else 0
-    price_1 = _price(state, i, u, 1) if wants_1 else 0
-    pays_0 = wants_0 and bucket[2] // _TOKEN >= price_0
-    pays_1 = wants_1 and bucket[2] // _TOKEN >= price_1
-    if wants_0:
-        _grant(state, i, u, 0, pays_0, pays_1)
-    else:
-        bucket[5] = 0
-    if wants_1:
-        _grant(state, i, u, 1, pays_1, pays_0)
-    else:
-        bucket[6] = 0
-    paid = 0
-    if pays_0 and (bucket[3] == 0 or not pays_1):
-        paid, bucket[3] = price_0, 1
-    elif pays_1:
-        paid, bucket[3] = price_1, 0
-    bucket[2] = min(bucket[2] - _TOKEN * paid + bucket[0], _TOKEN * bucket[1])
-
-
-@compiled
-def _goal_of(state: Islands, i, u, head, line):
-    """Action of a head's verdict, and where the head goes by it."""
-    action = head[5] if head[4] else _PASS
-    port, ld_id = head[1], head[2]
-    if state.moved[i, u]:
-        port, ld_id = locate(state, i, u, line, port, ld_id)
-    if not head[4] and head[8]:
-        action = _DENY
-    if action == _REDIRECT:
-        if state.own[i, u, head[6]] >= 0:
-            port, ld_id = head[6], state.own[i, u, head[6]]
-        elif head[8]:
-            action = _DENY
-    if action == _MIRROR:  # this model does not carry it out
-        state.clock[5] = BAD_VERDICT
-    elif action == _DENY:
-        port = state.sizes[1] + state.sizes[2]
-    elif port < 0:
-        state.clock[5] = UNMAPPED
-    return action, port, ld_id
-
-
-@compiled
-def _leave(state: Islands, i, u, c, action, port, ld_id):
-    """A head goes to its device's queue, if there is place."""
-    at = state.ring_at[i, u, c]
-    head = state.ring[i, u, c, at[0]]
-    into = state.cross_at[i, c, port - state.sizes[1], u]
-    if into[1] + into[2] == state.sizes[3]:
-        return
-    place = (into[0] + into[1]) % state.sizes[3]
-    state.cross[i, c, port - state.sizes[1], u, place] = head[0]
-    into[1] += 1
-    state.leg[i, place_of(head[0]), 4] = ld_id
-    if port == state.sizes[1] + state.sizes[2]:
-        state.counts[i, COUNTS.denied] += 1
-    elif action == _REDIRECT and state.own[i, u, head[6]] >= 0:
-        state.counts[i, COUNTS.redirected] += 1
-    state.counts[i, COUNTS.judged] += head[4]
-    at[0] = (at[0] + 1) % RING
-    at[1] -= 1
-    at[2] = 0
-    state.credit[i, u, c, 1] += 1
-
-
-@compiled
-def leave_entries(state: Islands, traffic, i):
-    """Heads leave their rings, when their verdicts are there, no copy holds them, and they paid."""
-    for u in range(state.sizes[1]):
-        wants_0, wants_1 = False, False
-        for c in range(2):
-            at = state.ring_at[i, u, c]
-            head = state.ring[i, u, c, at[0]]
-            if not at[1] or head[3]:
-                continue
-            line = line_of(state, traffic, head[0])
-            if holds(state, i, u, line):
-                state.counts[i, COUNTS.held_cycles] += 1
-                continue
-            action, port, ld_id = _goal_of(state, i, u, head, line)
-            if state.clock[5]:
-                return
-            if action != _DELAY or at[2]:
-                _leave(state, i, u, c, action, port, ld_id)
-            elif c == 0:
-                wants_0 = True
-            else:
-                wants_1 = True
-        _pay(state, i, u, wants_0, wants_1)
 
 
 @compiled

@@ -9,21 +9,18 @@ raises events, ``m`` message. Queues are rings: an array, a head and a level; ``
 one left in this cycle, for a place becomes free only behind its edge.
 """
 
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from fanweave.golden.cxl.tables import PAGE_LINES
+from fanweave.golden.cxl.timed.columns import COPIER, COUNTS, EVENT, MOVER
 from fanweave.golden.errors import InputError
 
 __all__ = [
-    "COPIER",
-    "COUNTS",
-    "EVENT",
     "HOOK_DEPTH",
     "LEGS",
     "MOST",
-    "MOVER",
     "OWN_LEGS",
     "PENDING",
     "PROMOTIONS",
@@ -43,116 +40,6 @@ LEGS = 1 << 16
 OWN_LEGS = 1 << 16
 #: Answers that wait in a device, or on a link.
 PENDING = 4096
-
-
-class _Event(NamedTuple):
-    """Columns of an event."""
-
-    line: int = 0
-    latency: int = 1
-    tag: int = 2
-    port: int = 3
-    island: int = 4
-    channel: int = 5
-    opcode: int = 6
-    ld_id: int = 7
-    dev_load: int = 8
-    program: int = 9
-    inline: int = 10
-    sequence: int = 11
-    source: int = 12
-    key: int = 13
-
-
-EVENT = _Event()
-
-
-class _Counts(NamedTuple):
-    """Columns of what is counted of an island."""
-
-    events: int = 0
-    dropped: int = 1
-    hits: int = 2
-    misses: int = 3
-    fills: int = 4
-    unseen: int = 5
-    ran: int = 6
-    defaulted: int = 7
-    redirected: int = 8
-    delayed: int = 9
-    delay_cycles: int = 10
-    promotions: int = 11
-    judged: int = 12
-    denied: int = 13
-    dropped_promotions: int = 14
-    moved_pages: int = 15
-    moved_lines: int = 16
-    failed_moves: int = 17
-    held_cycles: int = 18
-    forgotten: int = 19
-
-
-COUNTS = _Counts()
-
-
-class _Mover(NamedTuple):
-    """Columns of who moves pages, see `migration`."""
-
-    phase: int = 0
-    still: int = 1
-    #: Promotions that wait in all; that one was taken in this cycle, and whose (or -1); host that
-    #: was served last, whether one was offered since, and whose.
-    waiting: int = 2
-    taken: int = 3
-    freed: int = 4
-    last: int = 5
-    kept: int = 6
-    held: int = 7
-    #: What is carried out: host, page, port and LD where it goes; place in the table of pages,
-    #: group of lines, and whether some group is not where ranges say.
-    host: int = 8
-    page: int = 9
-    port: int = 10
-    ld_id: int = 11
-    entry: int = 12
-    group: int = 13
-    away: int = 14
-    #: Of this cycle: what it does (`MoveStep`), and that queues have drained, and no slot that is
-    #: noted is open. Slots that are.
-    step: int = 15
-    drained: int = 16
-    answered: int = 17
-    noted: int = 18
-
-
-MOVER = _Mover()
-
-
-class _Copier(NamedTuple):
-    """Columns of who copies lines, see `copier`; sets of lines are bits."""
-
-    copying: int = 0
-    line: int = 1
-    left: int = 2
-    first: int = 3
-    at: int = 4
-    failed: int = 5
-    apart: int = 6
-    elsewhere: int = 7
-    #: Lines: a read was sent, is answered; a write; nothing to copy.
-    asked: int = 8
-    read: int = 9
-    wrote: int = 10
-    written: int = 11
-    stays: int = 12
-    #: A read and a write that are offered to the crossbars, or -1, and their ports.
-    req: int = 13
-    req_port: int = 14
-    rwd: int = 15
-    rwd_port: int = 16
-
-
-COPIER = _Copier()
 
 
 #: Largest numbers of islands, ports, places of a crossbar's queue, slots of a table of tags, rules,
@@ -177,8 +64,8 @@ _FIELDS: tuple[tuple[str, tuple[int, ...]], ...] = (
     # Islands, upstream, downstream, queue, slots, rules, decoders, verdict entries, moves, lines
     # that move together.
     ("sizes", (10,)),
-    # Now, messages sent, most messages, verdicts kept, ns of a cycle, fault, messages of switches.
-    ("clock", (7,)),
+    # Now, messages sent, most messages, verdicts kept, ns of a cycle, messages of switches.
+    ("clock", (6,)),
     # Tables: enable, first, last, mask of ways, shift of ways, and port and LD of 8 ways;
     # LD of a host at a port, or -1; enable inline deny program skip ports channels opcodes first
     # last; messages that a rule passed over.
@@ -193,11 +80,12 @@ _FIELDS: tuple[tuple[str, tuple[int, ...]], ...] = (
     ("pace", (_I, 16)),
     # Entries: message or -1; credits at hand, and in two cycles. Of a place of a ring: message,
     # port, LD, whether it waits, whether it has a verdict, action, island, tokens, deny. Head,
-    # level, paid, sequence of the next. Place of an inline request, or -1, by cycle.
+    # level, paid, sequence of the next, whether the head went and its copy did not. Place of an
+    # inline request, or -1, by cycle.
     ("arrived", (_I, _U, 2)),
     ("credit", (_I, _U, 2, 2)),
     ("ring", (_I, _U, 2, RING, 9)),
-    ("ring_at", (_I, _U, 2, 4)),
+    ("ring_at", (_I, _U, 2, 5)),
     ("entered", (_I, _U, 2, 32)),
     # Crossbar of requests, with head, level, popped; last, kept, held of its arbiters. Behind the
     # devices comes the port of errors, of both crossbars, and behind the hosts who moves pages.
@@ -247,8 +135,9 @@ _FIELDS: tuple[tuple[str, tuple[int, ...]], ...] = (
     ("forth", (_I, 2, _D, PENDING, 2)),
     ("forth_at", (_I, 2, _D, 2)),
     # Of messages, see `messages.place_of`: host, LD and tag above, tag and LD below, when it was
-    # sent there; DevLoad of its answer, or 4 if it was denied; line of those of switches.
-    ("leg", (_I, LEGS + OWN_LEGS, 6)),
+    # sent there, whether it is a copy; DevLoad of its answer, or 4 if it was denied; line of those
+    # of switches.
+    ("leg", (_I, LEGS + OWN_LEGS, 7)),
     ("said", (LEGS + OWN_LEGS,)),
     ("own_line", (OWN_LEGS,)),
     # Pages that are elsewhere: how many; valid, page, port and LD of the new and of the old place

@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 
 from fanweave.golden.cxl.config import SwitchConfig
 from fanweave.golden.cxl.tables import Tables
+from fanweave.golden.cxl.timed.columns import EVENT
 from fanweave.golden.cxl.timed.config import SystemConfig
-from fanweave.golden.cxl.timed.state import EVENT, new_islands
-from fanweave.golden.cxl.timed.step import ENDED, FAULT, LIMIT, run
+from fanweave.golden.cxl.timed.state import new_islands
+from fanweave.golden.cxl.timed.step import ENDED, LIMIT, run
 from fanweave.golden.cxl.timed.tables import fill_bucket, fill_tables
 from fanweave.golden.cxl.timed.traffic import Traffic
 from fanweave.golden.errors import FaultError
@@ -159,7 +160,7 @@ class TimedSystem:
         Raises
         ------
         FaultError
-            If it does not end within so many cycles, or a request is mirrored or has no device.
+            If it does not end within so many cycles.
         """
         while True:
             status = run(self.state, self.traffic, self.start + cycles)
@@ -168,11 +169,6 @@ class TimedSystem:
                 return now
             if status == LIMIT:
                 raise FaultError(f"the system did not end within {cycles:,} cycles")
-            if status == FAULT:
-                raise FaultError(
-                    f"cycle {now}: a request is mirrored or has no device, which this model of "
-                    "time does not carry out"
-                )
             for island in range(self.around.islands):
                 if self.state.seat_at[island, 4]:
                     self._ask(island, now - 1)

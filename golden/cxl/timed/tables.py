@@ -1,7 +1,8 @@
 """Tables of a switch as the arrays of its timed model."""
 
 from fanweave.golden.cxl.tables import Tables
-from fanweave.golden.cxl.timed.state import MOVER, Islands
+from fanweave.golden.cxl.timed.columns import MOVER
+from fanweave.golden.cxl.timed.state import Islands
 from fanweave.golden.errors import InputError
 from fanweave.golden.isa.cxl_messages import LINE_BYTES
 from fanweave.golden.isa.cxl_switch import GRANULARITY_BYTES, RESET_DELAY_LIMIT, TOKEN_PARTS

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from fanweave.golden.cxl.timed.state import COUNTS
+from fanweave.golden.cxl.timed.columns import COUNTS
 from fanweave.golden.cxl.timed.system import TimedSystem
 from fanweave.golden.errors import FaultError
 from fanweave.golden.isa.cxl_island import FIRST_ADDRESS, ISLAND_COUNTERS, ISLAND_REGISTERS
@@ -27,6 +27,8 @@ _SWITCH_COUNTERS = {
     "dropped_events": "dropped",
     "default_verdicts": "defaulted",
     "denied": "denied",
+    "unmapped": "unmapped",
+    "mirrored": "mirrored",
     "redirected": "redirected",
     "promotions": "promotions",
     "dropped_promotions": "dropped_promotions",

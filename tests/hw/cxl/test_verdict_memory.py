@@ -9,8 +9,9 @@ import pytest
 from amaranth.sim import Simulator
 
 from fanweave.golden.cxl.island_config import IslandConfig
+from fanweave.golden.cxl.timed.columns import COUNTS, EVENT
 from fanweave.golden.cxl.timed.events import adapt
-from fanweave.golden.cxl.timed.state import COUNTS, EVENT, new_islands
+from fanweave.golden.cxl.timed.state import new_islands
 from fanweave.golden.cxl.timed.traffic import Traffic
 from fanweave.golden.isa.cxl_event import Channel, Verdict, VerdictAction
 from fanweave.golden.isa.cxl_island import ISLAND_COUNTERS, ISLAND_REGISTERS

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from fanweave.golden.cxl.timed.columns import COUNTS
 from fanweave.golden.cxl.timed.config import DeviceTiming
-from fanweave.golden.cxl.timed.state import COUNTS
 from fanweave.golden.isa.cxl_event import Verdict, VerdictAction
 
 from .test_timed_system import (

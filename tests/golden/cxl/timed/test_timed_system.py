@@ -5,6 +5,7 @@ import pytest
 
 from fanweave.golden.cxl.config import SwitchConfig
 from fanweave.golden.cxl.tables import range_writes
+from fanweave.golden.cxl.timed.columns import COUNTS
 from fanweave.golden.cxl.timed.config import (
     DeviceTiming,
     HostPort,
@@ -12,7 +13,6 @@ from fanweave.golden.cxl.timed.config import (
     MemoryPort,
     SystemConfig,
 )
-from fanweave.golden.cxl.timed.state import COUNTS
 from fanweave.golden.cxl.timed.system import IslandSetup, TimedSystem
 from fanweave.golden.cxl.timed.traffic import Traffic
 from fanweave.golden.errors import FaultError, InputError
@@ -304,12 +304,45 @@ def test_a_link_between_islands_costs_its_cycles_both_ways():
     assert set(sent.done - sent.sent) == {2 * WAY + 20 + 2 * 15 - 1}
 
 
-def test_what_it_does_not_carry_out_ends_the_run():
-    with pytest.raises(FaultError, match="a request is mirrored or has no device"):
-        play([(0, 0x300, 1, READ)])
-    mirrors = says(VerdictAction.MIRROR, island=3)
-    with pytest.raises(FaultError, match="a request is mirrored or has no device"):
-        play([(0, NEAR, 300, READ)], writes=inline(pace=20), judge=mirrors)
+@pytest.mark.parametrize("kind", [READ, WRITE])
+def test_a_request_without_memory_is_answered_by_the_switch(kind):
+    system, taken = play([(0, 0x300, 20, kind)])
+    # Three cycles less than by a device: no link there, no link back, no queue of answers.
+    assert set(taken) == {WAY - 3}
+    assert count(system, "unmapped") == 20
+    assert not system.state.busy[0, :, 2:4].any()
+
+
+@pytest.mark.parametrize("kind", [READ, WRITE])
+def test_copies_go_to_both_memories_and_are_not_answered(kind):
+    slow = DeviceTiming(latency=300)
+    system, taken = play(
+        [(0, NEAR, 1000, kind)],
+        writes=wide(inline(pace=60)),
+        judge=says(VerdictAction.MIRROR, island=3),
+        far=slow,
+    )
+    copied = count(system, "mirrored")
+    assert copied == count(system, "hits") > 800
+    assert system.state.busy[0, :2, 2 + kind].tolist() == [1000, copied]
+    # A copy leaves a cycle behind its request, so a host sends one in two cycles; and the answers
+    # of the slow memory are waited for by nobody, but its tags bound what is copied.
+    assert min(taken) == WAY + 20 + 2
+    assert int(system.traffic.done.max()) - START > copied / SWITCH.slots * 300
+    assert int(system.state.clock[0]) > int(system.traffic.done.max()) + 200
+
+
+def test_a_copy_to_where_a_host_has_nothing_is_none():
+    flows, writes = [(0, NEAR, 300, READ)], inline(pace=60)
+    _, passed = play(flows, writes=writes, judge=says(VerdictAction.PASS))
+    for port in (0, 4, 255):
+        judge = says(VerdictAction.MIRROR, island=port)
+        system, taken = play(flows, writes=writes, judge=judge)
+        assert count(system, "mirrored") == 0
+        assert taken.tolist() == passed.tolist()
+
+
+def test_a_system_that_does_not_end_is_a_fault():
     with pytest.raises(FaultError, match="did not end within 100,000 cycles"):
         play([(0, NEAR, 300, READ)], near=DeviceTiming(latency=20, read=1000))
 

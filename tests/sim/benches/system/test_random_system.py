@@ -3,7 +3,7 @@
 import pytest
 
 from fanweave.golden.cxl.island_config import PRESETS
-from fanweave.golden.cxl.timed.state import COUNTS
+from fanweave.golden.cxl.timed.columns import COUNTS
 from fanweave.golden.errors import FaultError
 from fanweave.golden.isa.cxl_event import VerdictAction
 
@@ -16,6 +16,13 @@ _A = VerdictAction
 MOVES = (_A.PASS,) * 10 + (_A.PROMOTE,) * 6
 #: Of pages whose lines the lower island denies, so that moves are given up.
 DENIED_MOVES = (_A.PASS,) * 8 + (_A.PROMOTE,) * 6 + (_A.DENY,) * 2
+COPIES = (_A.PASS,) * 8 + (_A.MIRROR,) * 8
+COPIES_AND_MOVES = (
+    (_A.PASS,) * 4
+    + (_A.MIRROR,) * 4
+    + (_A.PROMOTE,) * 4
+    + (*(_A.DENY, _A.REDIRECT, _A.SPILL, _A.DELAY),)
+)
 ALL = (_A.PASS,) * 5 + (_A.PROMOTE,) * 6 + (_A.DENY, _A.SPILL, _A.DELAY) + (_A.REDIRECT,) * 2
 
 
@@ -50,6 +57,18 @@ def test_all_verdicts_while_pages_move(seed):
     assert counts(system, "moved_pages").sum() > 0
     for name in ("redirected", "denied"):
         assert counts(system, name).sum() > 0
+
+
+@pytest.mark.parametrize("seed", [300, 301, 304])
+def test_requests_that_are_copied(seed):
+    assert counts(agrees(COPIES, seed=seed), "mirrored").sum() > 200
+
+
+@pytest.mark.parametrize("seed", [401, 402, 404, 413])
+def test_requests_that_are_copied_while_pages_move(seed):
+    system = agrees(COPIES_AND_MOVES, seed=seed)
+    assert counts(system, "mirrored").sum() > 0
+    assert counts(system, "moved_pages").sum() > 0
 
 
 def test_another_place_of_a_page_and_another_count_are_faults():
