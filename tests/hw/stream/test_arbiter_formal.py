@@ -98,10 +98,11 @@ class Rules(wiring.Component):
     def _distance(self, number, last):
         """How many come before it in the order."""
         count = self.arbiter.count
-        return Mux(number > last, number - last - 1, number + count - last - 1)[:3]
+        ahead = Mux(number > last, number - last - 1, number + count - last - 1)
+        return ahead[: count.bit_length()]
 
 
-@pytest.mark.parametrize("sources", [2, 3, 4])
+@pytest.mark.parametrize("sources", [2, 3, 4, 5, 9])
 def test_an_arbiter_is_proved_for_ever(sources):
     rules = Rules(Arbiter(shape=2, sources=sources))
     prove(rules, name=f"stream-arbiter-{sources}", depth=4, timeout=100)
