@@ -102,7 +102,7 @@ class Rules(wiring.Component):
         return ahead[: count.bit_length()]
 
 
-@pytest.mark.parametrize("sources", [2, 3, 4, 5, 9])
+@pytest.mark.parametrize("sources", [2, 3, 4, 5, 8, 9])
 def test_an_arbiter_is_proved_for_ever(sources):
     rules = Rules(Arbiter(shape=2, sources=sources))
     prove(rules, name=f"stream-arbiter-{sources}", depth=4, timeout=100)
