@@ -14,9 +14,17 @@ from fanweave.golden.fabric.graph import Graph, Phase
 from fanweave.golden.isa.cxl_messages import LINE_BYTES
 from fanweave.golden.isa.ebpf_machine import FaultCause
 from fanweave.sw.fabric.build import Built
+from fanweave.sw.system.moves import PageMove, page_moves
 from fanweave.sw.system.setups import Prepared
 
-__all__ = ["START", "FlowResult", "PortResult", "SystemResult", "SystemRun", "run_golden"]
+__all__ = [
+    "START",
+    "FlowResult",
+    "PortResult",
+    "SystemResult",
+    "SystemRun",
+    "run_golden",
+]
 
 #: First cycle of traffic; registers are written and buckets are full before.
 START = 4096
@@ -65,6 +73,8 @@ class SystemResult:
         By island: events, hits, and so on, see `COUNTS`.
     actions : mapping of str to mapping of str to int
         By island: verdicts of programs, by action.
+    moves : tuple of PageMove
+        The first of them, in the order of their beginnings; `counts` has all.
     """
 
     setting: str
@@ -74,6 +84,7 @@ class SystemResult:
     ports: Mapping[str, PortResult]
     counts: Mapping[str, Mapping[str, int]]
     actions: Mapping[str, Mapping[str, int]]
+    moves: tuple[PageMove, ...] = ()
 
     @property
     def duplex(self) -> float:
@@ -175,6 +186,7 @@ def _result(prepared: Prepared, system: TimedSystem) -> SystemResult:
             for number, island in enumerate(islands)
         },
         actions=actions,
+        moves=tuple(page_moves(prepared, system, first)),
     )
 
 

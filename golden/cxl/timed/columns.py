@@ -85,6 +85,8 @@ class _Mover(NamedTuple):
     drained: int = 16
     answered: int = 17
     noted: int = 18
+    #: Its row of `Islands.history`.
+    row: int = 19
 
 
 MOVER = _Mover()

@@ -2,8 +2,8 @@
 
 from fanweave.golden.cxl.timed.columns import COUNTS, EVENT, MOVER
 from fanweave.golden.cxl.timed.compile import compiled
-from fanweave.golden.cxl.timed.migration import ask_for_move
 from fanweave.golden.cxl.timed.pages import page_of
+from fanweave.golden.cxl.timed.promotions import ask_for_move
 from fanweave.golden.cxl.timed.state import HOOK_DEPTH, Islands
 from fanweave.golden.cxl.timed.turns import in_turn
 from fanweave.golden.isa.cxl_event import Channel, VerdictAction

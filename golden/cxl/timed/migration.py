@@ -21,16 +21,14 @@ from fanweave.golden.cxl.timed.pages import (
     give_up,
     group_of,
     kind_of,
-    own_device,
     page_of,
 )
-from fanweave.golden.cxl.timed.state import PROMOTIONS, Islands
-from fanweave.golden.cxl.timed.turns import in_turn
+from fanweave.golden.cxl.timed.promotions import take
+from fanweave.golden.cxl.timed.state import HISTORY, Islands
 from fanweave.golden.isa.cxl_switch import MoveStep
 
 __all__ = [
     "answered",
-    "ask_for_move",
     "foresee",
     "holds",
     "is_watched",
@@ -44,22 +42,6 @@ _IDLE, _FIND, _LOOK, _SCAN, _NOTE, _SETTLE, _NEXT, _MARK, _DRAIN, _ANSWERS, _COP
 _NONE, _BEGIN, _HOLD = int(MoveStep.NONE), int(MoveStep.BEGIN), int(MoveStep.HOLD)
 _FLIP, _END, _HOME = int(MoveStep.FLIP), int(MoveStep.END), int(MoveStep.HOME)
 _GIVE_UP = int(MoveStep.GIVE_UP)
-
-
-@compiled
-def ask_for_move(state: Islands, i, host, page, port):
-    """A page of a host is to move to a port, if the host has a device there and a place to wait."""
-    if own_device(state, i, host, port) < 0:
-        return
-    mover, at = state.mover[i], state.promotion_at[i, host]
-    if at[1] + (mover[MOVER.freed] == host) == PROMOTIONS:
-        state.counts[i, COUNTS.dropped_promotions] += 1
-        return
-    row = state.promotion[i, host, (at[0] + at[1]) % PROMOTIONS]
-    row[0], row[1] = page, port
-    at[1] += 1
-    mover[MOVER.waiting] += 1
-    state.counts[i, COUNTS.promotions] += 1
 
 
 @compiled
@@ -117,42 +99,6 @@ def _note(state: Islands, i, all_slots):
 
 
 @compiled
-def _next_promotion(state: Islands, i):
-    """The host whose turn it is, of those that want a page moved; -1 if none does."""
-    mover, hosts = state.mover[i], state.sizes[1]
-    if mover[MOVER.kept]:
-        return mover[MOVER.held]
-    for after in range(hosts):
-        u = in_turn(mover[MOVER.last], after, hosts)
-        if state.promotion_at[i, u, 1]:
-            return u
-    return -1
-
-
-@compiled
-def _take(state: Islands, i):
-    """A promotion is taken by who has nothing to do, or waits as the next one."""
-    mover = state.mover[i]
-    u = _next_promotion(state, i)
-    if u < 0:
-        return
-    if mover[MOVER.phase] != _IDLE:
-        mover[MOVER.kept], mover[MOVER.held] = 1, u
-        return
-    at = state.promotion_at[i, u]
-    row = state.promotion[i, u, at[0]]
-    at[0] = (at[0] + 1) % PROMOTIONS
-    at[1] -= 1
-    mover[MOVER.waiting] -= 1
-    mover[MOVER.kept], mover[MOVER.last], mover[MOVER.freed] = 0, u, u
-    if mover[MOVER.still]:
-        return
-    mover[MOVER.taken] = 1
-    mover[MOVER.host], mover[MOVER.page] = u, row[0]
-    mover[MOVER.port], mover[MOVER.ld_id] = row[1], state.own[i, u, row[1]]
-
-
-@compiled
 def _step(state: Islands, i):
     """What is done in this cycle, for who looks on."""
     mover, copier = state.mover[i], state.copier[i]
@@ -177,7 +123,7 @@ def foresee(state: Islands, i):
     """What registers say at the beginning of a cycle."""
     mover = state.mover[i]
     if mover[MOVER.waiting]:
-        _take(state, i)
+        take(state, i, mover[MOVER.phase] == _IDLE)
     phase = mover[MOVER.phase]
     if phase == _IDLE:
         return
@@ -195,10 +141,31 @@ def foresee(state: Islands, i):
 
 
 @compiled
-def _begins(state: Islands, i):
+def _note_begin(state: Islands, i, now):
+    """A row of the history, as long as there is place."""
+    mover, number = state.mover[i], state.clock[6]
+    state.clock[6] += 1
+    mover[MOVER.row] = number
+    if number < HISTORY:
+        row = state.history[number]
+        row[0], row[1], row[2], row[3] = i, mover[MOVER.host], mover[MOVER.page], mover[MOVER.port]
+        row[4], row[5], row[6] = now, -1, _NONE
+
+
+@compiled
+def _note_end(state: Islands, i, now):
+    mover = state.mover[i]
+    if mover[MOVER.row] < HISTORY:
+        row = state.history[mover[MOVER.row]]
+        row[5], row[6] = now, mover[MOVER.step]
+
+
+@compiled
+def _begins(state: Islands, i, now):
     """A page begins to move: none of what is open is known to be of it."""
     kind, place = kind_of(state, i)
     begin(state, i, kind, place)
+    _note_begin(state, i, now)
     for c in range(2):
         for d in range(state.sizes[2]):
             for slot in range(state.sizes[4]):
@@ -207,11 +174,11 @@ def _begins(state: Islands, i):
 
 
 @compiled
-def _chooses(state: Islands, i):
+def _chooses(state: Islands, i, now):
     """Whether what is asked can be carried out."""
     mover = state.mover[i]
     if mover[MOVER.step] == _BEGIN:
-        return _begins(state, i)
+        return _begins(state, i, now)
     if mover[MOVER.phase] == _LOOK:
         kind, _ = kind_of(state, i)
         if kind == FRESH:
@@ -229,11 +196,12 @@ def _chooses(state: Islands, i):
 
 
 @compiled
-def _goes_on(state: Islands, i):
+def _goes_on(state: Islands, i, now):
     """The next group, or the end of the page."""
     mover = state.mover[i]
     if mover[MOVER.step] != _NONE:
         finish(state, i)
+        _note_end(state, i, now)
         state.counts[i, COUNTS.moved_pages] += 1
         return _IDLE
     mover[MOVER.group] = first_group(state, i, mover[MOVER.host], mover[MOVER.entry])
@@ -241,7 +209,7 @@ def _goes_on(state: Islands, i):
 
 
 @compiled
-def _copies(state: Islands, i):
+def _copies(state: Islands, i, now):
     """A group, which goes there when all of it was copied."""
     mover = state.mover[i]
     if mover[MOVER.step] == _NONE:
@@ -249,6 +217,7 @@ def _copies(state: Islands, i):
         return _COPY
     if mover[MOVER.step] == _GIVE_UP:
         give_up(state, i)
+        _note_end(state, i, now)
         state.counts[i, COUNTS.failed_moves] += 1
         return _IDLE
     flip(state, i)
@@ -257,7 +226,7 @@ def _copies(state: Islands, i):
 
 
 @compiled
-def migrate(state: Islands, i):
+def migrate(state: Islands, i, now):
     """The step of a cycle, at its end."""
     mover = state.mover[i]
     phase = mover[MOVER.phase]
@@ -268,11 +237,11 @@ def migrate(state: Islands, i):
         return
     following = phase + 1
     if phase in (_LOOK, _SCAN):
-        following = _chooses(state, i)
+        following = _chooses(state, i, now)
     elif phase == _NEXT:
-        following = _goes_on(state, i)
+        following = _goes_on(state, i, now)
     elif phase == _COPY:
-        following = _copies(state, i)
+        following = _copies(state, i, now)
     elif phase == _DRAIN and not mover[MOVER.drained]:
         following = _DRAIN
     elif phase in (_SETTLE, _ANSWERS) and not mover[MOVER.answered]:

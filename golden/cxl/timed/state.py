@@ -18,6 +18,7 @@ from fanweave.golden.cxl.timed.columns import COPIER, COUNTS, EVENT, MOVER
 from fanweave.golden.errors import InputError
 
 __all__ = [
+    "HISTORY",
     "HOOK_DEPTH",
     "LEGS",
     "MOST",
@@ -32,6 +33,8 @@ __all__ = [
 #: Places of an entry's ring and of an answer's queue; credits of the same number.
 RING = 32
 HOOK_DEPTH = 4
+#: Moves of pages that are kept, of all islands.
+HISTORY = 4096
 #: Promotions of a host that can wait.
 PROMOTIONS = 4
 #: Messages that can be on their way while their number still finds them: of hosts, and those that
@@ -64,8 +67,9 @@ _FIELDS: tuple[tuple[str, tuple[int, ...]], ...] = (
     # Islands, upstream, downstream, queue, slots, rules, decoders, verdict entries, moves, lines
     # that move together.
     ("sizes", (10,)),
-    # Now, messages sent, most messages, verdicts kept, ns of a cycle, messages of switches.
-    ("clock", (6,)),
+    # Now, messages sent, most messages, verdicts kept, ns of a cycle, messages of switches,
+    # moves of pages.
+    ("clock", (7,)),
     # Tables: enable, first, last, mask of ways, shift of ways, and port and LD of 8 ways;
     # LD of a host at a port, or -1; enable inline deny program skip ports channels opcodes first
     # last; messages that a rule passed over.
@@ -154,6 +158,8 @@ _FIELDS: tuple[tuple[str, tuple[int, ...]], ...] = (
     ("special", (_I, 2, _D, _T)),
     ("noted", (_I, 2, _D, _T)),
     ("left", (_I, 2, _D)),
+    # Moves of pages: island, host, page, port, cycles of begin and end (-1), step that ended it.
+    ("history", (HISTORY, 7)),
     ("counts", (_I, len(COUNTS))),
 )
 _RECORD = np.dtype([(name, np.int64, shape) for name, shape in _FIELDS])

@@ -49,7 +49,7 @@ def _cycle(state: Islands, traffic: Traffic, now):
         enter(state, traffic, i, now)
         answers_back(state, traffic, i, now)
         if moves:
-            migrate(state, i)
+            migrate(state, i, now)
         forget_popped(state, i)
     for i in range(state.sizes[0]):
         carry(state, i, now)

@@ -110,7 +110,12 @@ def _run_scenario(
 ) -> None:
     from fanweave.golden.cxl.island_config import IslandConfig
     from fanweave.sim.benches.system.bench import chosen_settings, results_of
-    from fanweave.sim.benches.system.report import print_system, system_rows
+    from fanweave.sim.benches.system.report import (
+        moves_text,
+        print_moves,
+        print_system,
+        system_rows,
+    )
     from fanweave.sim.report.bench_rows import write_bench
     from fanweave.sw.system.setups import prepare
 
@@ -121,6 +126,9 @@ def _run_scenario(
             if actions:
                 told = ", ".join(f"{count:,} {action}" for action, count in actions.items())
                 click.echo(f"{island}: its engine said {told}")
+        if text := moves_text(result):
+            click.echo(text)
+            print_moves(result)
     if json_file is not None:
         write_bench(json_file, "system", seed=0, rows=system_rows(loaded.name, results))
     if window:

@@ -11,10 +11,26 @@ from fanweave.sw.system.setups import COMPILED
 if TYPE_CHECKING:
     from fanweave.sim.benches.system.window import WindowResult
 
-__all__ = ["best_static", "print_system", "system_rows", "window_rows"]
+__all__ = [
+    "best_static",
+    "moves_text",
+    "print_moves",
+    "print_system",
+    "system_rows",
+    "window_rows",
+]
 
 #: Settings within this share of the shortest time count as equally fast.
 _EQUAL = 0.01
+#: What is counted of moves, and its unit.
+_MOVES = {
+    "moved_pages": "pages",
+    "failed_moves": "pages",
+    "dropped_promotions": "promotions",
+    "held_cycles": "cycles",
+}
+#: Moves of pages that a table has at most.
+_ROWS = 20
 
 
 def best_static(results: Sequence[SystemResult]) -> SystemResult:
@@ -77,6 +93,8 @@ def system_rows(scenario: str, results: Sequence[SystemResult]) -> list[BenchRow
                 add("dropped_events", count["dropped"], unit="events", where=island)
                 add("unseen_events", count["unseen"], unit="events", where=island)
                 add("delayed_requests", count["delayed"], unit="requests", where=island)
+                for name in _MOVES if count["promotions"] + count["dropped_promotions"] else ():
+                    add(name, count[name], unit=_MOVES[name], where=island)
     return rows
 
 
@@ -132,3 +150,42 @@ def print_system(scenario: str, results: Sequence[SystemResult], stream: Any = N
     columns += [Column(heading=heading) for heading in headings]
     title = f"{scenario}: cycles of the prefill and of its messages (* best static setting)"
     print_table(columns, rows, title=title)
+
+
+def moves_text(result: SystemResult) -> str:
+    """What became of promotions, in a line; empty if there were none."""
+    counts = result.counts.values()
+    asked, dropped, moved, failed, held = (
+        sum(count[name] for count in counts)
+        for name in (
+            *("promotions", "dropped_promotions", "moved_pages", "failed_moves"),
+            "held_cycles",
+        )
+    )
+    if not asked and not dropped:
+        return ""
+    return (
+        f"{result.setting}: {moved:,} pages moved, {failed:,} given up, {dropped:,} promotions "
+        f"dropped; requests waited {held:,} cycles for lines that were copied"
+    )
+
+
+def print_moves(result: SystemResult, stream: Any = None) -> None:
+    """Pages that moved, each with its cycles; nothing if there were none."""
+    if not result.moves:
+        return
+    headings = ("island", "host", "object", "page", "to", "began", "cycles", "")
+    columns = [Column(heading=heading, numeric=heading in headings[5:7]) for heading in headings]
+    rows = [
+        (
+            *(move.island, move.host, move.object, f"{move.address:#x}", move.memory),
+            format_number(move.begin),
+            format_number(move.cycles) if move.cycles >= 0 else "-",
+            "" if move.whole else "given up",
+        )
+        for move in result.moves[:_ROWS]
+    ]
+    title = f"{result.setting}: pages that moved"
+    if len(result.moves) > _ROWS:
+        title += f", the first {_ROWS}"
+    print_table(columns, rows, title=title, stream=stream)

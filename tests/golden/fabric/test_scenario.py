@@ -26,6 +26,7 @@ def written(tmp_path, *changes):
 def test_the_shipped_ones():
     assert scenario_names() == [
         "balanced",
+        "hot_kv",
         "llama3_8b",
         "read_heavy",
         "slow_device",

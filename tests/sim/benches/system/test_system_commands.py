@@ -84,6 +84,23 @@ def test_a_table_and_rows(scenario, tmp_path):
     assert goals == {("small, compiled", "cycles"), ("small, compiled, attention", "p99_cycles")}
 
 
+def test_pages_that_moved_are_listed(tmp_path):
+    rows_file = tmp_path / "rows.json"
+    outcome = call(
+        *("hot_kv", "--layers", 1, "--setting", "off", "--setting", "compiled"), "--json", rows_file
+    )
+    assert "compiled: 4 pages moved, 0 given up, 0 promotions dropped; requests" in outcome.stdout
+    assert "off: " not in outcome.stdout
+    moved = [line.split() for line in outcome.stdout.splitlines() if "  kv_a  " in line]
+    assert [row[:5] for row in moved] == [
+        ["island1", "island0", "kv_a", hex(0x1_0040_0000 + 4096 * number), "near1"]
+        for number in range(4)
+    ]
+    rows = json.loads(rows_file.read_text())["rows"]
+    counted = {row["case"]: row["value"] for row in rows if row["metric"] == "moved_pages"}
+    assert counted == {"hot_kv, compiled, island1": 4}
+
+
 def test_settings_can_be_chosen(scenario):
     outcome = call(scenario, "--setting", "compiled", "--setting", "off")
     assert "off *" in outcome.stdout
@@ -170,6 +187,15 @@ def test_a_small_window_agrees(scenario):
         assert seen.messages == 1500
         assert (seen.verdicts > 500) is (setting is None)
         assert seen.maps == (0 if setting else 7)
+
+
+@pytest.mark.verilator
+def test_a_window_in_which_pages_move_agrees():
+    """Two pages move while their host reads them; the window ends before the third does."""
+    prepared = prepare(load_scenario("hot_kv").with_layers(1), None)
+    seen = check_window(prepared, IslandConfig(), window=5000)
+    assert seen.pages == 2
+    assert [move.whole for move in seen.run.result.moves] == [True, True]
 
 
 @pytest.mark.verilator
