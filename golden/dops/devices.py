@@ -12,9 +12,25 @@ from fanweave.golden.dops.energy_cards import EnergyCard, energy_card, literatur
 from fanweave.golden.dops.tables import check_keys, nearest, number, text, whole
 from fanweave.golden.errors import InputError
 
-__all__ = ["GIB", "Device", "Utilisation", "card_energy", "devices_from_table"]
+__all__ = [
+    "GIB",
+    "MOST_DEVICES",
+    "MOST_NS",
+    "Device",
+    "Utilisation",
+    "card_energy",
+    "devices_from_table",
+    "rate",
+]
 
 GIB = 1 << 30
+#: Devices of a platform: sets of them are bits of one integer.
+MOST_DEVICES = 60
+#: Limits of bandwidths, peaks and clocks, and of latencies, so that all times can be counted.
+_LEAST_RATE, _MOST_RATE = 1e-6, 1e9
+MOST_NS = 1e12
+#: GiB of a device: bytes of an exbibyte.
+_MOST_CAPACITY = 1 << 30
 #: Kinds of devices, and the part that each plays: schedulers know a host, what computes anything,
 #: and what computes where it stores. A memory computes nothing; keys and values can live there.
 _ROLES = {
@@ -99,6 +115,17 @@ class Device:
         return self.kind == "ventaglio"
 
 
+def rate(where: str, key: str, table: Mapping[str, Any]) -> float:
+    """A bandwidth, peak or clock of a table.
+
+    Raises
+    ------
+    InputError
+        If it is none, or one whose times cannot be counted.
+    """
+    return number(where, key, table[key], least=_LEAST_RATE, most=_MOST_RATE)
+
+
 def _utilisation(where: str, table: Any) -> Utilisation:
     if not isinstance(table, dict):
         raise InputError(f"{where}: utilisation = {table!r} must be a table")
@@ -157,7 +184,7 @@ def devices_from_table(where: str, given: Any) -> list[Device]:
         required=["name", "type", "bandwidth_gib", "capacity_gib", "source", *own],
         optional=("count", "literature", "energy", *_MAY.get(kind, ("utilisation",))),
     )
-    count = whole(here, "count", table.get("count", 1), least=1)
+    count = whole(here, "count", table.get("count", 1), least=1, most=MOST_DEVICES)
     utilisation, energy = table.get("utilisation"), table.get("energy")
     more = _of_kind(here, kind, table)
     return [
@@ -165,9 +192,12 @@ def devices_from_table(where: str, given: Any) -> list[Device]:
             name=f"{name}{index}" if "count" in table else name,
             type=_ROLES[kind],
             kind=kind,
-            bandwidth_gib=number(here, "bandwidth_gib", table["bandwidth_gib"], strict=True),
+            bandwidth_gib=rate(here, "bandwidth_gib", table),
             capacity_bytes=int(
-                number(here, "capacity_gib", table["capacity_gib"], strict=True) * GIB
+                number(
+                    here, "capacity_gib", table["capacity_gib"], strict=True, most=_MOST_CAPACITY
+                )
+                * GIB
             ),
             source=text(here, "source", table["source"]),
             utilisation=None if utilisation is None else _utilisation(here, utilisation),
@@ -193,18 +223,16 @@ def _of_kind(where: str, kind: str, table: Mapping[str, Any]) -> dict[str, Any]:
     """Fields of `Device` that only its kind has."""
     if kind == "ventaglio":
         units, lanes = (whole(where, key, table[key], least=1) for key in ("units", "lanes"))
-        clock = number(where, "clock_mhz", table["clock_mhz"], strict=True)
+        clock = rate(where, "clock_mhz", table)
         peak = 2 * units * lanes * clock * 1e-6
         return {"peak_tflops": peak, "units": units, "busy": _busy(where, table["busy"])}
     if kind == "memory":
         return {"peak_tflops": 0.0}
-    fields: dict[str, Any] = {
-        "peak_tflops": number(where, "peak_tflops", table["peak_tflops"], strict=True)
-    }
+    fields: dict[str, Any] = {"peak_tflops": rate(where, "peak_tflops", table)}
     if kind == "pim":
         fields["line_bytes"] = whole(where, "line_bytes", table["line_bytes"], least=1)
         for key in ("read_ns", "write_ns"):
-            fields[key] = number(where, key, table[key], strict=True)
+            fields[key] = number(where, key, table[key], strict=True, most=MOST_NS)
     return fields
 
 

@@ -23,6 +23,18 @@ _CONFIG_TYPES = {
     "mixtral": True,
 }
 _GGUF_TYPES = ("llama", "qwen2", "qwen3")
+#: Sizes of a model, and what no model is thought to exceed: a graph has several operators for
+#: each layer and expert.
+_MOST = {
+    "layers": 10_000,
+    "hidden": 1 << 24,
+    "intermediate": 1 << 24,
+    "heads": 1 << 16,
+    "kv_heads": 1 << 16,
+    "head_size": 1 << 16,
+    "vocabulary": 1 << 28,
+}
+_MOST_EXPERTS = 4096
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,21 +84,13 @@ class ModelCard:
 
     def __post_init__(self) -> None:
         where = f"model {self.name}"
-        for key in (
-            "layers",
-            "hidden",
-            "intermediate",
-            "heads",
-            "kv_heads",
-            "head_size",
-            "vocabulary",
-        ):
-            whole(where, key, getattr(self, key), least=1)
+        for key in _MOST:
+            whole(where, key, getattr(self, key), least=1, most=_MOST[key])
         if self.heads % self.kv_heads:
             raise InputError(
                 f"{where}: heads = {self.heads} must be a multiple of kv_heads = {self.kv_heads}"
             )
-        whole(where, "experts", self.experts)
+        whole(where, "experts", self.experts, most=_MOST_EXPERTS)
         whole(where, "experts_per_token", self.experts_per_token)
         if bool(self.experts) != bool(self.experts_per_token) or (
             self.experts_per_token > self.experts
@@ -245,8 +249,9 @@ def model_from_gguf(path: Path) -> ModelCard:
             f"{path}: general.architecture = {kind!r} is not known; "
             f"known are {', '.join(_GGUF_TYPES)}"
         )
-    heads = field(f"{kind}.attention.head_count")
-    hidden = field(f"{kind}.embedding_length")
+    where = str(path)
+    heads = whole(where, "heads", field(f"{kind}.attention.head_count"), least=1)
+    hidden = whole(where, "hidden", field(f"{kind}.embedding_length"), least=1)
     shapes = {tensor.name: tensor for tensor in reader.tensors}
     embedding = shapes.get("token_embd.weight")
     if embedding is None:

@@ -8,7 +8,15 @@ from importlib import resources
 from typing import Any
 
 from fanweave.golden.cxl.latency import ANSWER_CYCLES, REQUEST_CYCLES
-from fanweave.golden.dops.devices import GIB, Device, Utilisation, devices_from_table
+from fanweave.golden.dops.devices import (
+    GIB,
+    MOST_DEVICES,
+    MOST_NS,
+    Device,
+    Utilisation,
+    devices_from_table,
+    rate,
+)
 from fanweave.golden.dops.energy_cards import EnergyCard, energy_card
 from fanweave.golden.dops.tables import (
     check_keys,
@@ -55,11 +63,11 @@ class Link:
     energy: EnergyCard | None = None
 
     def time(self, size: int) -> int:
-        """Picoseconds that so many bytes take; nothing for none."""
+        """Picoseconds that so many bytes take, at least one; nothing for none."""
         if size <= 0:
             return 0
         wire = size + -(-size // self.payload_bytes) * self.header_bytes
-        return round(wire * self._picoseconds_a_byte) + round(self.latency_ns * 1000)
+        return max(1, round(wire * self._picoseconds_a_byte) + round(self.latency_ns * 1000))
 
     def sent(self, time: int) -> tuple[float, float]:
         """Bytes that took so many picoseconds, without headers and with them."""
@@ -139,8 +147,8 @@ def _link(where: str, table: Any, extra: tuple[str, ...] = ()) -> Link:
     energy = table.get("energy")
     return Link(
         energy=None if energy is None else energy_card(where, energy, computes=False),
-        bandwidth_gib=number(where, "bandwidth_gib", table["bandwidth_gib"], strict=True),
-        latency_ns=number(where, "latency_ns", table.get("latency_ns", 0.0)),
+        bandwidth_gib=rate(where, "bandwidth_gib", table),
+        latency_ns=number(where, "latency_ns", table.get("latency_ns", 0.0), most=MOST_NS),
         payload_bytes=whole(where, "payload_bytes", table.get("payload_bytes", 256), least=1),
         header_bytes=whole(where, "header_bytes", table.get("header_bytes", 16)),
     )
@@ -154,7 +162,7 @@ def _switch(where: str, table: Any) -> Switch | None:
     where = f"{where}: switch"
     check_keys(where, table, required=("clock_mhz", "source"), optional=())
     return Switch(
-        clock_mhz=number(where, "clock_mhz", table["clock_mhz"], strict=True),
+        clock_mhz=rate(where, "clock_mhz", table),
         source=text(where, "source", table["source"]),
     )
 
@@ -201,6 +209,8 @@ def platform_from_table(where: str, table: Mapping[str, Any]) -> Platform:
         device for item in table["devices"] for device in devices_from_table(where, item)
     )
     names = [device.name for device in devices]
+    if len(names) > MOST_DEVICES:
+        raise InputError(f"{where}: {len(names)} devices are more than {MOST_DEVICES}")
     for name in names:
         if names.count(name) > 1:
             raise InputError(f"{where}: device {name!r} is there twice; give each its own name")

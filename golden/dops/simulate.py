@@ -4,9 +4,10 @@ import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from fanweave.golden.dops.costs.tables import CostTables
+from fanweave.golden.dops.costs.tables import LONGEST, CostTables
 from fanweave.golden.dops.passlog import PassLog
 from fanweave.golden.dops.plan import Plan
+from fanweave.golden.dops.platforms import PICOSECONDS
 from fanweave.golden.dops.schedulers.base import Machine, Pass, Scheduler, allowed_devices
 from fanweave.golden.dops.work import Phase, Step
 from fanweave.golden.errors import InputError
@@ -95,6 +96,17 @@ def sample_tokens(count: int, period: int) -> list[int]:
     return [token for token in tokens if 0 <= token < count]
 
 
+def _counted(machine: Machine) -> int:
+    """End of all that was placed, which may not be later than can be counted."""
+    end = machine.makespan()
+    if end >= LONGEST:
+        raise InputError(
+            f"the run takes over {LONGEST // PICOSECONDS:,} s, the longest time that is counted; "
+            f"give {machine.platform.name} faster devices or links, or ask for fewer tokens"
+        )
+    return end
+
+
 def run(
     tables: CostTables,
     machine: Machine,
@@ -125,6 +137,11 @@ def run(
         The tokens to run, rising, whole periods of planning; all if not given.
     in_order : bool
         Whether a pass begins when all of the one before has ended.
+
+    Raises
+    ------
+    InputError
+        If it takes longer than can be counted.
     """
     flat, platform = machine.flat, machine.platform
     scheduler.start(flat, platform)
@@ -148,7 +165,7 @@ def run(
     work = begin("prefill", 0, devices)
     first = scheduler.place(work)
     watch(work, machine.log(), first)
-    times = PassTimes(prefill=machine.makespan(), tokens=[])
+    times = PassTimes(prefill=_counted(machine), tokens=[])
     devices = allowed_devices(flat, platform, lambda kind: scheduler.types(kind, "decode"))
     plan: Plan | None = None
     for token in range(workload.decode) if tokens is None else tokens:
@@ -158,6 +175,6 @@ def run(
         else:
             machine.replay(plan)
         watch(work, machine.log(), plan)
-        times.tokens.append(machine.makespan())
+        times.tokens.append(_counted(machine))
         times.ran.append(token)
     return times

@@ -1,13 +1,14 @@
 """What sound mode does otherwise, and its problems: graph, costs, homes of keys and values."""
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from fanweave.golden.dops.costs.device import DeviceCosts
 from fanweave.golden.dops.costs.physical import Physical
 from fanweave.golden.dops.costs.tables import CostTables
 from fanweave.golden.dops.flat import flatten
-from fanweave.golden.dops.graph import Sharding, build_graph, default_sharding
+from fanweave.golden.dops.graph import Graph, Sharding, build_graph, default_sharding
 from fanweave.golden.dops.kv import KvHome, home_by_capacity
 from fanweave.golden.dops.models import ModelCard
 from fanweave.golden.dops.place import Problem, check_capacity, host_history, memory_limits
@@ -19,7 +20,7 @@ from fanweave.golden.dops.weight_home import store_weights, weight_home, weight_
 from fanweave.golden.dops.work import byte_count, element_bits
 from fanweave.golden.errors import InputError
 
-__all__ = ["SoundOptions", "kv_homes", "sound_problem", "sound_problems"]
+__all__ = ["SoundOptions", "kv_homes", "sound_problems"]
 
 #: Share of a transfer of weights that is hidden behind writing and using them: they stream.
 _STREAMED = 1.0
@@ -99,31 +100,42 @@ def _alike(one: Device, other: Device) -> bool:
     return {**vars(one), "name": ""} == {**vars(other), "name": ""}
 
 
-def sound_problem(
+@dataclass(frozen=True, kw_only=True)
+class _Common:
+    """What the problems of all homes have in common.
+
+    Attributes
+    ----------
+    model, platform, workload, record, bits, options
+    graph : Graph
+        With all weights at the host.
+    costs : list of DeviceCosts
+        Of each device.
+    table : int
+        Bytes of the embedding at the host that no weight of the graph has.
+    """
+
+    model: ModelCard
+    platform: Platform
+    workload: Workload
+    record: Record
+    bits: int
+    options: SoundOptions
+    graph: Graph
+    costs: Sequence[DeviceCosts]
+    table: int
+
+
+def _common(
     model: ModelCard,
     platform: Platform,
     workload: Workload,
     record: Record,
-    home: KvHome,
     *,
     bits: int,
     sharding: Sharding,
     options: SoundOptions,
-    weights: str = "host",
-) -> Problem:
-    """Graph and costs with keys and values at one home.
-
-    Parameters
-    ----------
-    model, platform, workload, record, home, bits, sharding, options
-    weights : str
-        Home of the weights, a name of `weight_places`.
-
-    Raises
-    ------
-    InputError
-        If something does not fit into memory.
-    """
+) -> _Common:
     graph = build_graph(
         model,
         sharding,
@@ -133,24 +145,45 @@ def sound_problem(
     )
     # A tied table is the head's weight, which the graph has.
     table = 0 if model.tied or not options.ends else model.hidden * model.vocabulary
-    table = byte_count(table, bits)
-    room = _room(platform, model, workload, home, bits=bits, table=table)
-    stored = weight_home(weights, platform, graph, bits=bits, room=room)
-    store_weights(graph, stored, platform.host)
-    flat = flatten(graph, platform, home, attention_anywhere=options.free_kv)
     physical = options.physical
+    return _Common(
+        model=model,
+        platform=platform,
+        workload=workload,
+        record=record,
+        bits=bits,
+        options=options,
+        graph=graph,
+        costs=_models(platform, bits) if physical else record.cost_models(platform, bits),
+        table=byte_count(table, bits),
+    )
+
+
+def _problem(common: _Common, home: KvHome, place: str) -> Problem:
+    """With keys and values at one home, and weights at one of `weight_places`.
+
+    Raises
+    ------
+    InputError
+        If something does not fit into memory.
+    """
+    platform, options, bits = common.platform, common.options, common.bits
+    stored = weight_home(place, platform, common.graph, bits=bits, room=_room(common, home))
+    graph = store_weights(common.graph, stored, platform.host)
+    flat = flatten(graph, platform, home, attention_anywhere=options.free_kv)
+    record = common.record
     tables = CostTables(
         flat,
         platform,
-        _models(platform, bits) if physical else record.cost_models(platform, bits),
+        common.costs,
         bits=bits,
-        load_compute=_STREAMED if physical else record.load_compute,
-        load_place=_STREAMED if physical else record.load_place,
+        load_compute=_STREAMED if options.physical else record.load_compute,
+        load_place=_STREAMED if options.physical else record.load_place,
     )
     case = Problem(
         platform=platform,
         record=record,
-        workload=workload,
+        workload=common.workload,
         bits=bits,
         home=home,
         flat=flat,
@@ -160,21 +193,18 @@ def sound_problem(
         ),
         weights=stored,
     )
-    check_capacity(case, model, table=table)
+    check_capacity(case, common.model, table=common.table)
     return case
 
 
-def _room(
-    platform: Platform, model: ModelCard, workload: Workload, home: KvHome, *, bits: int, table: int
-) -> list[int]:
+def _room(common: _Common, home: KvHome) -> list[int]:
     """Bytes that each device has for storing weights."""
+    platform = common.platform
     room = [
         limit - taken for limit, taken in zip(memory_limits(platform), home.reserved, strict=True)
     ]
-    host = platform.host
-    room[host] = (
-        platform.devices[host].capacity_bytes - table - host_history(model, workload, home, bits)
-    )
+    history = host_history(common.model, common.workload, home, common.bits)
+    room[platform.host] = platform.devices[platform.host].capacity_bytes - common.table - history
     return room
 
 
@@ -216,26 +246,17 @@ def sound_problems(
     homes: Iterable[KvHome] = [home_by_capacity(platform, model, sharding, **size)]
     if options.free_kv:
         homes = kv_homes(platform, model, sharding, **size)
+    common = _common(
+        model, platform, workload, record, bits=bits, sharding=sharding, options=options
+    )
     found: list[Problem] = []
     last: InputError | None = None
     places = weight_places(platform) if options.free_kv else ("host",)
-    for home, weights in itertools.product(homes, places):
+    for home, place in itertools.product(homes, places):
         try:
-            case = sound_problem(
-                model,
-                platform,
-                workload,
-                record,
-                home,
-                bits=bits,
-                sharding=sharding,
-                options=options,
-                weights=weights,
-            )
+            found.append(_problem(common, home, place))
         except InputError as error:
             last = error
-        else:
-            found.append(case)
     if not found and last is not None:
         raise last
     return found

@@ -17,6 +17,7 @@ from fanweave.golden.dops.passlog import PURPOSES, PassLog
 from fanweave.golden.dops.plan import Plan
 from fanweave.golden.dops.platforms import Platform
 from fanweave.golden.dops.rules import MachineRules
+from fanweave.golden.errors import InputError
 
 __all__ = ["Timing"]
 
@@ -122,7 +123,7 @@ class Timing:
         """Run an operator on a device; return start and finish."""
         start, finish = self._run(operator, device, commit=True)
         if finish >= FOREVER:
-            raise ValueError(
+            raise InputError(
                 f"operator {self.flat.graph.operators[operator].name} cannot run on "
                 f"{self.platform.devices[device].name}"
             )

@@ -131,25 +131,34 @@ def _missing(
     )
 
 
-def store_weights(graph: Graph, home: WeightHome, host: int) -> None:
+def store_weights(graph: Graph, home: WeightHome, host: int) -> Graph:
     """Tell operators where their weights are stored: one class for each store of them.
 
     Parameters
     ----------
     graph : Graph
-        Of which no weight is stored anywhere yet; changed in place.
+        Of which no weight is stored anywhere yet.
     home : WeightHome
     host : int
         The host's number, whose weights keep their class.
+
+    Returns
+    -------
+    Graph
+        With edges and names in common with `graph`; `graph` itself if all is at the host.
     """
-    index = {work: number for number, work in enumerate(graph.classes)}
-    for number, operator in enumerate(graph.operators):
+    if all(store == host for store in home.devices):
+        return graph
+    classes, operators = list(graph.classes), list(graph.operators)
+    weight_class = list(graph.weight_class)
+    index = {work: number for number, work in enumerate(classes)}
+    for number, operator in enumerate(operators):
         if operator.weight < 0 or home.devices[operator.weight] == host:
             continue
-        old = graph.classes[operator.class_index]
-        work = replace(old, stored_at=home.devices[operator.weight])
-        kind = index.setdefault(work, len(graph.classes))
-        if kind == len(graph.classes):
-            graph.classes.append(work)
-        graph.operators[number] = replace(operator, class_index=kind)
-        graph.weight_class[operator.weight] = kind
+        work = replace(classes[operator.class_index], stored_at=home.devices[operator.weight])
+        kind = index.setdefault(work, len(classes))
+        if kind == len(classes):
+            classes.append(work)
+        operators[number] = replace(operator, class_index=kind)
+        weight_class[operator.weight] = kind
+    return replace(graph, classes=classes, operators=operators, weight_class=weight_class)

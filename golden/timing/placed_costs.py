@@ -1,12 +1,12 @@
 """Times of steps on devices of several kinds, each step placed by a scheduler."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from fanweave.golden.dops.energy import EnergyMeter
 from fanweave.golden.dops.explain import Explanation, explain_pass
 from fanweave.golden.dops.layouts import Layout
 from fanweave.golden.dops.models import ModelCard
-from fanweave.golden.dops.place import make_machine
+from fanweave.golden.dops.place import Problem, make_machine
 from fanweave.golden.dops.platforms import Platform
 from fanweave.golden.dops.records import DEFAULT_RECORD, load_record
 from fanweave.golden.dops.schedulers.base import Pass, Scheduler, allowed_devices
@@ -48,13 +48,16 @@ class PlacedCosts:
     elements : str
         Element format of weights, activations, keys and values.
     home : str
-        Where keys and values are: ``pim``, ``npu`` or ``host``; the first that has room if not
-        given.
+        Where keys and values are: ``pim``, ``npu``, ``memory`` or ``host``. If not given, they and
+        the weights are where a full batch of `typical` requests is served first.
+    typical : (int, int), optional
+        Tokens of a request in and out, by which homes are compared; half of `max_tokens` each if
+        not given.
 
     Attributes
     ----------
     planned : int
-        Passes that were placed.
+        Passes that were placed since the home was chosen.
 
     Raises
     ------
@@ -74,38 +77,74 @@ class PlacedCosts:
         max_tokens: int,
         elements: str = "fp16",
         home: str = "",
+        typical: tuple[int, int] | None = None,
     ) -> None:
         work = Workload(batch=max_sequences, prefill=max_tokens, decode=0)
         record = load_record(DEFAULT_RECORD)
         cases = sound_problems(model, platform, work, record, elements=elements)
         fitting = [case for case in cases if home in ("", case.home.place)]
         if not fitting:
+            known = ", ".join(dict.fromkeys(case.home.place for case in cases))
             raise InputError(
                 f"keys and values of {max_sequences} sequences of {max_tokens} tokens have no room "
-                f"at home {home!r}; choose one of {', '.join(case.home.place for case in cases)}"
+                f"at home {home!r}; choose one of {known}"
             )
-        self._case = fitting[0]
-        flat = self._case.flat
+        self._make, self._max_sequences, self._max_tokens = scheduler, max_sequences, max_tokens
+        half = max(1, max_tokens // 2)
+        best = fitting[0]
+        if len(fitting) > 1:
+            best = self._quickest(fitting, typical or (half, half))
+        self._settle(best)
+
+    def _quickest(self, cases: Sequence[Problem], typical: tuple[int, int]) -> Problem:
+        """The home at which a full batch is served first, of equal ones the first."""
+        tokens_in, tokens_out = typical
+        prompt = StepShape((Chunk(tokens_in, 0),), 0, 0, 0)
+        batch, context = self._max_sequences, tokens_in + tokens_out // 2
+        token = StepShape((), batch, batch * context, context)
+        times: list[tuple[int, int]] = []
+        failed: ValueError | None = None
+        for index, case in enumerate(cases):
+            try:
+                self._settle(case)
+                (first,), (each,) = self.step(prompt).stages, self.step(token).stages
+            except ValueError as error:  # an operator that finds no room beside this home
+                failed = error
+                continue
+            times.append((batch * first + tokens_out * each, index))
+        if not times:
+            raise InputError(f"nothing fits: {failed}; give the devices more memory") from failed
+        return cases[min(times)[1]]
+
+    def _settle(self, case: Problem) -> None:
+        """Let the weights come to where a server has them, with all homes as in a problem."""
+        flat, platform = case.flat, case.platform
+        self._case = case
         compiled = platform.topology != "star"
-        self._scheduler, quick = fair(scheduler(), compiled=compiled)
-        self._plain, _ = fair(scheduler(), compiled=False)
+        self._scheduler, quick = fair(self._make(), compiled=compiled)
+        self._plain, _ = fair(self._make(), compiled=False)
         layouts = [int(Layout.LINEAR)] * len(flat.graph.weights)
-        self._machine = make_machine(self._case, layouts, compiled=quick)
+        self._machine = make_machine(case, layouts, compiled=quick)
         self._scheduler.start(flat, platform)
         self._devices = {
             phase: allowed_devices(flat, platform, self._types(phase))
             for phase in ("prefill", "decode")
         }
-        self._meter = EnergyMeter(flat, platform, self._case.bits)
+        self._meter = EnergyMeter(flat, platform, case.bits)
         self.planned = 0
         self._end = 0
         self._energy = 0.0
         self._uses = _USES
         for phase, token in _FRESH:
-            batch = 1 if phase == "prefill" else max_sequences
-            self._pass(PassStep(phase, batch, max(1, max_tokens // 2) + token))
+            batch = 1 if phase == "prefill" else self._max_sequences
+            self._pass(PassStep(phase, batch, max(1, self._max_tokens // 2) + token))
         self._warm = self._machine.snapshot(), self._end
         self._uses = 1
+
+    @property
+    def homes(self) -> dict[str, str]:
+        """Where keys and values are, and weights."""
+        return self._case.homes
 
     def _types(self, phase: Phase) -> Callable[..., tuple[str, ...]]:
         return lambda kind: self._scheduler.types(kind, phase)

@@ -57,14 +57,20 @@ class PlacedServer:
 def placed_cluster(trace: RequestTrace, server: PlacedServer) -> tuple[Cluster, PlacedCosts]:
     """A server for the requests of a trace, at any rate; it keeps its plans from run to run.
 
-    Memory for keys and values is set aside for the longest request in every place.
+    Memory for keys and values is set aside for the longest request in every place; they and the
+    weights are where a full batch of mean requests is served first.
 
     Raises
     ------
     InputError
         If something does not fit, or there is no such scheduler.
     """
-    longest = max(request.input_tokens + request.output_tokens for request in trace.requests)
+    requests = trace.requests
+    longest = max(each.input_tokens + each.output_tokens for each in requests)
+    typical = (
+        round(sum(each.input_tokens for each in requests) / len(requests)),
+        round(sum(each.output_tokens for each in requests) / len(requests)),
+    )
     request = Request(
         model=server.model,
         platform=server.platform,
@@ -80,6 +86,7 @@ def placed_cluster(trace: RequestTrace, server: PlacedServer) -> tuple[Cluster, 
         max_sequences=server.max_sequences,
         max_tokens=longest,
         elements=server.elements,
+        typical=typical,
     )
     costs: StepCosts = CachedCosts(placed, grain=server.grain) if server.grain else placed
     config = ReplicaConfig(

@@ -94,7 +94,12 @@ def _served_by_platform(trace: RequestTrace, given: dict[str, Any], *, keep_step
 
     run = cluster.serve(trace, keep_steps=keep_steps)
     check_run(run)
-    click.echo(f"{placed.planned} passes were placed by {given['scheduler']}", err=True)
+    homes = placed.homes
+    click.echo(
+        f"{placed.planned} passes were placed by {given['scheduler']}, with keys and values at "
+        f"{homes['keys_values']} and weights at {homes['weights']}",
+        err=True,
+    )
     return Served(
         run=run,
         again=again,

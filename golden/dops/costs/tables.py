@@ -15,11 +15,15 @@ from fanweave.golden.dops.graph import COLLECTIVES, Kind
 from fanweave.golden.dops.layouts import LAYOUTS, storage_bytes
 from fanweave.golden.dops.platforms import Link, Platform
 from fanweave.golden.dops.work import Step, byte_count, kv_elements, traffic
+from fanweave.golden.errors import InputError
 
-__all__ = ["FOREVER", "CostTables", "StepCosts"]
+__all__ = ["FOREVER", "LONGEST", "CostTables", "StepCosts"]
 
 #: A time that no schedule reaches: the thing cannot be done.
 FOREVER = 1 << 60
+#: A run ends before, in picoseconds: 20 hours, of which 64 times as much fits into 64 bits. What
+#: takes longer on a device counts as this.
+LONGEST = 1 << 56
 #: Least payload of an estimated transfer, bytes.
 _LEAST_PAYLOAD = 16 * 1024
 #: Operators whose work grows with the context in decode.
@@ -120,7 +124,22 @@ class CostTables:
         self._batch = 0  # of the last decode pass
 
     def step(self, step: Step) -> StepCosts:
-        """Tables of a pass; in decode they are valid until the next of as many sequences."""
+        """Tables of a pass; in decode they are valid until the next of as many sequences.
+
+        Raises
+        ------
+        InputError
+            If an operator has more bytes than can be counted.
+        """
+        try:
+            return self._step(step)
+        except OverflowError as error:
+            raise InputError(
+                f"an operator of {step.batch} sequences of {step.context} tokens has more bytes "
+                "than 64 bits can count; ask for fewer"
+            ) from error
+
+    def _step(self, step: Step) -> StepCosts:
         if step.phase == "decode" and self._decode is not None and step.batch == self._batch:
             self._fill(self._decode, step, self._growing, self._growing_edges)
             return self._decode
@@ -212,12 +231,12 @@ class CostTables:
             costs.cold[layout, index, device] = join(load, compute, self.load_compute)
 
     def _each(self, ask: Callable[[DeviceCosts], int]) -> np.ndarray:
-        answers = [ask(model) for model in self._distinct_models]
+        answers = [min(ask(model), LONGEST) for model in self._distinct_models]
         return np.array(answers, np.int64)[self._model_of]
 
     def _send(self, size: int) -> np.ndarray:
         """Time of `size` bytes between any two devices; FOREVER where there is no link."""
-        times = [FOREVER if link is None else link.time(size) for link in self._links]
+        times = [FOREVER if link is None else min(link.time(size), LONGEST) for link in self._links]
         matrix = np.array(times, np.int64)[self._link_of]
         np.fill_diagonal(matrix, 0)
         return matrix

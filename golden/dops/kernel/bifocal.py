@@ -12,6 +12,9 @@ from fanweave.golden.dops.kernel.passes import start, unlock
 __all__ = ["bifocal"]
 
 _TIE = 1000
+#: Times are weighed in thousandths, from `Rules.zero` on: a pass has more than a quarter of an
+#: hour, and what is later counts as that.
+_LATEST = 1 << 50
 
 
 # Scores
@@ -33,7 +36,8 @@ def _biases(shape, costs, machine, rules, hints, amortised, operator, device):
     consistency, reuse, amortise = settings[2], settings[4], settings[5]
     kind, layout = shape.class_of[operator], machine.layouts[weight]
     missing = not machine.present[device, weight]
-    warm, cold = costs.compute[layout, kind, device], costs.cold[layout, kind, device]
+    warm = min(costs.compute[layout, kind, device], _LATEST)
+    cold = min(costs.cold[layout, kind, device], _LATEST)
     bias = 0
     if missing:
         last = hints.last_type[weight]
@@ -73,7 +77,6 @@ def _finish(shape, costs, machine, weight_class, scratch, operator, device):
 def _best_device(shape, costs, machine, weight_class, rules, hints, scratch, operator, looks):
     """Score, finish and device of an operator; fills the devices in mind for its chain."""
     gamma = rules.settings[1]
-    # Scores count thousandths; FOREVER is more than any of them.
     score, finish, device = FOREVER, FOREVER, -1
     for place in range(rules.device_start[operator], rules.device_start[operator + 1]):
         candidate = rules.device_list[place]
@@ -86,13 +89,16 @@ def _best_device(shape, costs, machine, weight_class, rules, hints, scratch, ope
             ahead = look_ahead(
                 shape, costs, machine, rules, hints, scratch, operator, candidate, end
             )
-        value = (1000 - gamma) * end + gamma * ahead
+        value = (1000 - gamma) * min(end - rules.zero, _LATEST)
+        value += gamma * min(ahead - rules.zero, _LATEST)
         value += _biases(
             shape, costs, machine, rules, hints, scratch.amortised, operator, candidate
         )
         near = abs(value - score) < _TIE * 1000
-        if value < score or (
-            near and (end < finish or (abs(end - finish) < _TIE and draw(hints.coins, 2) == 1))
+        if (
+            device < 0
+            or value < score
+            or (near and (end < finish or (abs(end - finish) < _TIE and draw(hints.coins, 2) == 1)))
         ):
             score, finish, device = value, end, candidate
             if looks:

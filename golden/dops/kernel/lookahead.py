@@ -36,6 +36,7 @@ class Rules(NamedTuple):
     type_devices: np.ndarray  # int64[types, most], -1 where there is none
     can_hold: np.ndarray  # bool[d], whether all weights fit
     executors: int
+    zero: int  # of the clock of scores
 
 
 class Hints(NamedTuple):

@@ -28,7 +28,8 @@ __all__ = [
 
 
 def _finish(timing: CompiledTiming, order: np.ndarray, done: int) -> Plan:
-    timing.check_placed(done == len(order), int(order[min(done, len(order) - 1)]))
+    if done < len(order):
+        timing.check_placed(False, int(np.argmin(timing.machine.place)))
     return Plan(tuple(order.tolist()), tuple(timing.place))
 
 
@@ -115,6 +116,7 @@ class CompiledBifocal(Bifocal):
             type_devices=self._type_devices,
             can_hold=self._can_hold_all(timing),
             executors=self._executor_count,
+            zero=int(machine.available.max()),
         )
         order = np.empty(len(work.devices), np.int64)
         scratch = scratch_of(len(order), len(machine.available), len(self._type_devices))

@@ -13,6 +13,7 @@ from fanweave.golden.dops.passlog import PassLog
 from fanweave.golden.dops.plan import Plan
 from fanweave.golden.dops.platforms import Platform
 from fanweave.golden.dops.rules import MachineRules
+from fanweave.golden.errors import InputError
 
 __all__ = ["CompiledTiming", "device_lists"]
 
@@ -133,7 +134,9 @@ class CompiledTiming:
         """Complain of an operator that could not run."""
         if not good:
             name = self.flat.graph.operators[operator].name
-            raise ValueError(f"operator {name} can run on none of its devices")
+            raise InputError(
+                f"operator {name} can run on none of its devices, or not in countable time"
+            )
 
     def resident(self, weight: int, device: int) -> bool:
         """Whether a weight is in a device's memory."""

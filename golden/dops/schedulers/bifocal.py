@@ -226,7 +226,7 @@ class Bifocal(Scheduler):
         best_devices: tuple[int, ...] = ()
         for devices in itertools.product(*options):
             end = self._chain_end(chain, (device, *devices), finish)
-            if end < best:
+            if not best_devices or end < best:
                 best, best_devices = end, devices
         return best, dict(zip(chain[1:], best_devices, strict=True))
 

@@ -118,7 +118,7 @@ class RollingHorizon(Scheduler):
         for name in STATIC:
             try:
                 end = total(Static(name))
-            except (InputError, ValueError):
+            except ValueError:
                 continue  # it has no device for an operator
             if end < least:
                 least, self.fallback = end, name
@@ -205,7 +205,7 @@ class RollingHorizon(Scheduler):
             if all(plan != other for _, _, other in plans):
                 plans.append((name, machine.makespan(), plan))
         if not plans:
-            raise ValueError("no plan fits into memory")
+            raise InputError("no plan fits into the memories of the devices; give them more")
         return sorted(plans, key=lambda item: item[1])
 
     def _choices(self, work: Pass) -> Iterator[tuple[str, list[list[int]]]]:

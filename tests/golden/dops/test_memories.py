@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from fanweave.golden.cxl.latency import ANSWER_CYCLES, REQUEST_CYCLES
+from fanweave.golden.dops.graph import build_graph
 from fanweave.golden.dops.invariants import Invariants
 from fanweave.golden.dops.models import load_model
 from fanweave.golden.dops.passlog import PURPOSES
@@ -246,3 +247,28 @@ def test_switches_and_memories_that_do_not_fit(wrong, message):
     with pytest.raises(InputError) as raised:
         platform_from_table("file", table(**wrong))
     assert message in str(raised.value)
+
+
+def test_homes_have_one_graph_which_those_in_memories_leave_as_it_is(monkeypatch):
+    made = []
+
+    def build(*arguments, **named):
+        made.append(build_graph(*arguments, **named))
+        return made[-1]
+
+    monkeypatch.setattr("fanweave.golden.dops.sound_problem.build_graph", build)
+    case = request(PLATFORM, batch=1, prefill=8)
+    found = sound_problems(case.model, case.platform, case.workload, case.record)
+    (graph,) = made
+    assert all(work.stored_at < 0 for work in graph.classes)
+    for problem in found:
+        at_host = problem.weights.place == "host"
+        assert (problem.flat.graph is graph) == at_host
+        placed = problem.flat.graph
+        stores = {
+            placed.classes[operator.class_index].store(PLATFORM.host)
+            for operator in placed.operators
+            if operator.weight >= 0
+        }
+        assert stores == set(problem.weights.devices)
+    assert {problem.weights.place for problem in found} == {"host", "memory", "both"}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fanweave.golden.dops.platforms import load_platform, platform_from_table
+from fanweave.golden.dops.platforms import Link, load_platform, platform_from_table
 from fanweave.golden.errors import InputError
 
 HOST = {
@@ -55,6 +55,11 @@ def test_platforms_of_cards_load(name):
         ({"card": "ventaglio-16", "busy": [[1.0, 1.1]]}, "must be shares, at most 1"),
         ({"card": "ventaglio-16", "busy": [[1.0, 0.9], [0.5, 0.9]]}, "densities must rise"),
         ({"card": "hbm-pim", "line_bytes": 0}, "line_bytes = 0 must be"),
+        ({"card": "a100", "count": 10**9}, "count = 1000000000 must be an integer of at least 1"),
+        ({"card": "a100", "count": 60}, "file: 61 devices are more than 60"),
+        ({"card": "a100", "capacity_gib": 1e30}, "capacity_gib = 1e+30 must be a finite number"),
+        ({"card": "a100", "bandwidth_gib": 1e-300}, "bandwidth_gib = 1e-300 must be"),
+        ({"card": "a100", "peak_tflops": float("inf")}, "peak_tflops = inf must be"),
         ({"card": "a100", "literature": "all"}, "literature = 'all' must be a list of keys"),
         ({"card": "a100", "literature": ["peak_tflop"]}, "did you mean 'peak_tflops'?"),
         ({"type": "tpu"}, "type = 'tpu'"),
@@ -64,3 +69,8 @@ def test_what_does_not_fit_is_named(device, message):
     with pytest.raises(InputError) as caught:
         platform(**device)
     assert message in str(caught.value)
+
+
+def test_a_message_takes_time_however_quick_its_link():
+    link = Link(bandwidth_gib=1e9)
+    assert [link.time(size) for size in (0, 1, 100)] == [0, 1, 1]

@@ -72,8 +72,27 @@ def test_chunks_add_up_to_their_prompt_and_parts_of_a_step_to_the_step():
 
 
 def test_what_does_not_fit_is_refused():
-    with pytest.raises(InputError, match="no room at home 'nvme'; choose one of pim"):
+    with pytest.raises(InputError, match=r"no room at home 'nvme'; choose one of pim, npu, host$"):
         costs(home="nvme")
+
+
+def test_homes_are_where_a_full_batch_is_served_first():
+    edge = load_platform("sparse-edge")
+
+    def made(**more):
+        sizes = {"max_sequences": 4, "max_tokens": 600, "typical": (100, 500)}
+        return PlacedCosts(MODEL, edge, Heft, **sizes, **more)
+
+    times = {}
+    for home in ("pim", "npu", "host"):
+        server = made(home=home)
+        assert server.homes == {"keys_values": home, "weights": "host"}
+        times[home] = 4 * took(server, prefill((100, 0))) + 500 * took(server, decode(4, 350))
+    best = min(times, key=times.get)
+    assert made().homes["keys_values"] == best
+    # The PIMs are the first home that has room.
+    assert best == "npu"
+    assert times["npu"] < 0.99 * times["pim"]
 
 
 def test_a_trace_is_served_with_kept_plans_and_without(trace_of):
