@@ -25,6 +25,7 @@ _WIDTHS = {
     **dict.fromkeys(("vd", "vs1", "vs2", "vs3", "shamt", "zimm", "uimm"), 5),
     **dict.fromkeys(("fm", "pred", "succ"), 4),
     **dict.fromkeys(("vm", "aq", "rl"), 1),
+    "part": 2,
     "rm": 3,
     "csr": 12,
     "vtype": 11,

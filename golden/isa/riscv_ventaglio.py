@@ -26,7 +26,7 @@ class VectorFault(enum.IntEnum):
 
 
 _PRODUCT = "vs1 {code} vs2 fs1 010 vd 0001011"
-_ROWS = "vs1 00 vs2 uimm 011 vd 0001011"
+_ROWS = "vs1 part vs2 uimm 011 vd 0001011"
 _OLD = "{code} vm vs2 fs1 101 vd 1010111"
 _SCALAR_WIDTHS = (("b", "000"), ("h", "001"), ("w", "010"), ("d", "011"))
 
@@ -63,7 +63,7 @@ VENTAGLIO_INSTRUCTIONS: tuple[InstructionKind, ...] = (
     _ventaglio("vfxmacc.vrf", _PRODUCT.format(code="00"), "{vd}, {fs1}, {vs2}, {vs1}"),
     _ventaglio("vfxmul.vrf", _PRODUCT.format(code="01"), "{vd}, {fs1}, {vs2}, {vs1}"),
     _ventaglio("vventclr", "00000110000000000010000000001011", ""),
-    _ventaglio("vfxmacc.rows", _ROWS, "{vd}, v0, {vs2}, {vs1}, {uimm}"),
+    _ventaglio("vfxmacc.rows", _ROWS, "{vd}, v0, {vs2}, {vs1}, {uimm}, {part}"),
     _ventaglio("vfxmacc.vf", _OLD.format(code="100101"), "{vd}, {fs1}, {vs2}{vm}"),
     _ventaglio("vfxmul.vf", _OLD.format(code="100110"), "{vd}, {fs1}, {vs2}{vm}"),
     *_post_increment(),

@@ -245,8 +245,9 @@ def multiply(step: Step) -> None:
 def multiply_rows(step: Step) -> None:
     """vfxmacc.rows: products of rows that lie one behind the other in registers.
 
-    Element r of v0 is the scalar of row r. Its weights begin at element r * vl of vs2, its
-    indices behind the whole words of 32 bits of the rows before it. Zero scalars are not skipped.
+    Element part * rows + r of v0 is the scalar of row r. Its weights begin at element r * vl of
+    vs2, its indices behind the whole words of 32 bits of the rows before it. Zero scalars are not
+    skipped.
 
     Raises
     ------
@@ -255,7 +256,7 @@ def multiply_rows(step: Step) -> None:
     """
     rows = step.fields["uimm"]
     pattern, part = _legal_product(step, rows)
-    scalars = step.vector.bytes.view(f"<u{step.sew // 8}")
+    scalars = step.vector.bytes.view(f"<u{step.sew // 8}")[step.fields["part"] * rows :]
     for row in range(rows):
         _add_row(step, pattern, part, int(scalars[row]), row)
 
@@ -289,7 +290,8 @@ def _legal_product(step: Step, rows: int) -> tuple[Pattern, np.ndarray]:
 def _check_rows(step: Step, rows: int) -> None:
     """Scalars are all in v0, which is no accumulator, and weights in the registers."""
     bits, vlen = rows * step.sew, step.hart.config.vlen
-    if not 0 < bits <= vlen or step.hart.csrs.values["vtlreg"] & 1:
+    last_scalar = (step.fields["part"] + 1) * bits
+    if not 0 < last_scalar <= vlen or step.hart.csrs.values["vtlreg"] & 1:
         raise illegal()
     if step.fields["vs2"] * vlen + bits * step.vl > 32 * vlen:
         raise illegal()

@@ -76,7 +76,7 @@ class Sequencer(wiring.Component):
     memory_write, permute_write : write ports; memory_write_slot, memory_data_slot : In
     products : stream out of `product_plan`
     weights, indices : read ports; weights_blocked, indices_blocked, scalars_blocked : Out(1)
-    reading : In; fetched : In(1)
+    reading : In; fetched, scalars_read : In(1)
         See `VentaglioUnit`; these only if there is one.
     products_wait : Out(1)
         It has not got all of its instructions yet.
@@ -130,6 +130,7 @@ class Sequencer(wiring.Component):
             "scalars_blocked": Out(1),
             "reading": In(slot_bits(config)),
             "fetched": In(1),
+            "scalars_read": In(1),
             "products_wait": Out(1),
         }
 
@@ -302,8 +303,12 @@ class Sequencer(wiring.Component):
                 moved.slot.eq(self.reading),
                 moved.address.eq(port.address + 1),
             ]
-        for over in (table.fetched[PRODUCTS], table.done[UNITS]):
-            m.d.comb += [over.enable.eq(self.fetched), over.slot.eq(self.reading)]
+        for over, happens in (
+            (table.fetched[PRODUCTS], self.fetched),
+            (table.done[UNITS], self.fetched),
+            (table.read_masks[0], self.scalars_read),
+        ):
+            m.d.comb += [over.enable.eq(happens), over.slot.eq(self.reading)]
 
     def _ports(self, m: Module) -> None:
         """Those of the units, and how far loads are."""

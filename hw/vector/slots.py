@@ -52,6 +52,8 @@ class SlotTable(wiring.Component):
         The lanes, or Ventaglio, have read a word, and so all below it.
     fetched : array of {enable, slot : In}
         They have read everything.
+    read_masks : array of {enable, slot : In}
+        Ventaglio has read all that it needs of v0.
     written : array of {enable, slot, address : In}
         All words below the address are written: by the lanes, and by loads.
     done : array of {enable, slot : In}
@@ -81,6 +83,7 @@ class SlotTable(wiring.Component):
                 "read_vs2": Out(at).array(LANES + products),
                 "read_vs1": Out(at).array(LANES + products),
                 "fetched": Out(over).array(LANES + products),
+                "read_masks": Out(over).array(products),
                 "written": Out(at).array(LANES + 1),
                 "done": Out(over).array(UNITS + products),
                 "live": Out(config.slots),
@@ -123,6 +126,10 @@ class SlotTable(wiring.Component):
                 for port in ports:
                     with m.If(port.enable & (port.slot == number)):
                         m.d.sync += ranges[name].first.eq(port.address)
+        for number, ranges in enumerate(self._ranges):
+            for port in self.read_masks:
+                with m.If(port.enable & (port.slot == number)):
+                    m.d.sync += ranges.mask.eq(0)
         for number, reading in enumerate(self._reading):
             for port in self.fetched:
                 with m.If(port.enable & (port.slot == number)):

@@ -161,6 +161,7 @@ class VectorUnit(wiring.Component):
             unit.mask_blocked.eq(sequencer.scalars_blocked),
             sequencer.reading.eq(unit.slot),
             sequencer.fetched.eq(unit.fetched),
+            sequencer.scalars_read.eq(unit.scalars_read),
             switch.reads_bank.eq(memory.data_bank),
             switch.writes_bank.eq(memory.write_bank),
             unit.read_slot.eq(memory.data_slot),

@@ -40,6 +40,8 @@ class ProductFetch(wiring.Component):
         The instruction whose words are read.
     fetched : Out(1)
         Its last word is being read. Loads and stores of accumulators read nothing here.
+    scalars_read : Out(1)
+        Of many rows, the last scalar is being read.
     rows : stream out of `product_plan`
     weights_head, indices_head, weights_level, indices_level : Out
     weights_take, indices_take : In
@@ -63,6 +65,7 @@ class ProductFetch(wiring.Component):
                 "mask_blocked": In(1),
                 "slot": Out((config.slots - 1).bit_length()),
                 "fetched": Out(1),
+                "scalars_read": Out(1),
                 "rows": Out(stream.Signature(product_plan(config))),
                 "weights_head": Out(2 * beat),
                 "weights_level": Out(level),
@@ -123,7 +126,8 @@ class ProductFetch(wiring.Component):
     def _give_rows(self, m: Module, rows: Queue, begins: Signal, scatters: Signal) -> None:
         """An instruction's only row as it begins; many rows one after the other, with scalars."""
         following = self.plans.payload
-        number, scalar = Signal(5, name="row_number"), Signal(32, name="row_scalar")
+        number = Signal.like(following.scalars, name="row_number")  # the row's element of v0
+        scalar = Signal(32, name="row_scalar")
         goes, last = Signal(name="row_goes"), Signal(name="row_last")
         with m.Switch(following.size):
             for size in range(3):
@@ -131,7 +135,8 @@ class ProductFetch(wiring.Component):
                     m.d.comb += scalar.eq(self.mask.word_select(number, 8 << size))
         m.d.comb += [
             goes.eq(scatters & rows.i.ready & ~self.mask_blocked),
-            last.eq(number + 1 == following.rows),
+            last.eq(number + 1 == following.scalars + following.rows),
+            self.scalars_read.eq(goes & last),
             rows.i.valid.eq(Mux(scatters, ~self.mask_blocked, begins & ~following.many)),
             rows.i.payload.eq(following),
             self.plans.ready.eq(Mux(scatters, goes & last, begins & ~following.many)),
@@ -139,7 +144,7 @@ class ProductFetch(wiring.Component):
         with m.If(following.many):
             m.d.comb += rows.i.payload.scalar.eq(scalar)
         with m.If(begins & following.many):
-            m.d.sync += [scatters.eq(1), number.eq(0)]
+            m.d.sync += [scatters.eq(1), number.eq(following.scalars)]
         with m.Elif(goes):
             m.d.sync += [number.eq(number + 1), scatters.eq(~last)]
 

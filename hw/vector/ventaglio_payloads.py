@@ -34,7 +34,8 @@ def product_plan(config: VectorConfig) -> data.StructLayout:
     are the row; ``multiply`` replaces them. ``count`` elements are ``weight_words`` words of the
     register file from ``weights`` on, and their indices ``index_words`` words of 32 bits from its
     word ``indices`` on. With ``many``, ``rows`` such rows lie there one behind the other, each
-    with its indices in whole words of 32 bits, and element r of v0 is the scalar of row r.
+    with its indices in whole words of 32 bits, and element ``scalars + r`` of v0 is the scalar of
+    row r.
     """
     length = config.vlen.bit_length()
     return data.StructLayout(
@@ -58,5 +59,6 @@ def product_plan(config: VectorConfig) -> data.StructLayout:
             "index_words": unsigned(length),
             "many": unsigned(1),
             "rows": unsigned(5),
+            "scalars": range(config.vlen // 8),
         }
     )

@@ -29,6 +29,7 @@ _WIDEST = 32
 #: Where products have their index register.
 _INDICES = INSTRUCTION_BY_NAME["vfxmacc.vrf"].fields["vs1"][0].low
 _ROWS = INSTRUCTION_BY_NAME["vfxmacc.rows"].fields["uimm"][0].low
+_PART = INSTRUCTION_BY_NAME["vfxmacc.rows"].fields["part"][0].low
 
 
 class VentaglioState(wiring.Component):
@@ -221,7 +222,7 @@ class VentaglioState(wiring.Component):
 
     def _are_no_rows(self) -> Value:
         """Scalars are not all in v0, or that is in the bank; or weights are beyond registers."""
-        scalars = (self._rows << 3) << self.vtype.sew[:2]
+        scalars = ((self._first_scalar() + self._rows) << 3) << self.vtype.sew[:2]
         end = self.word[20:25] * self.config.words + self._weight_words()
         return (
             (self._rows == 0)
@@ -229,6 +230,10 @@ class VentaglioState(wiring.Component):
             | self.registers.mapped[0]
             | (end > 32 * self.config.words)
         )
+
+    def _first_scalar(self) -> Value:
+        """Element of v0 that is the first row's."""
+        return self.word[_PART : _PART + 2] * self._rows
 
     def _packed_length(self) -> Value:
         """Elements of a packed load."""
@@ -278,6 +283,7 @@ class VentaglioState(wiring.Component):
             ),
             plan.many.eq(decoder.rows),
             plan.rows.eq(self._rows),
+            plan.scalars.eq(self._first_scalar()),
             plan.marker.eq(Mux(decoder.clear, Marker.CLEAR, Marker.ROW)),
             *(
                 plan[name].eq(pattern[name])

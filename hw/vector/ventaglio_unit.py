@@ -34,7 +34,7 @@ class VentaglioUnit(wiring.Component):
     plans : stream in of `product_plan`
     weights, indices : read ports; weights_blocked, indices_blocked : In(1)
     mask : In(vlen); mask_blocked : In(1)
-    slot : Out; fetched : Out(1)
+    slot : Out; fetched, scalars_read : Out(1)
         See `ProductFetch`; an instruction that is fetched is over for all others but for the
         bank.
     read : read port; write : write port, from the bank's side; read_slot, write_slot : In
@@ -63,6 +63,7 @@ class VentaglioUnit(wiring.Component):
                 "mask_blocked": In(1),
                 "slot": Out(slot),
                 "fetched": Out(1),
+                "scalars_read": Out(1),
                 "read": In(read_port(config)),
                 "write": In(write_port(config)),
                 "read_slot": In(slot),
@@ -99,6 +100,7 @@ class VentaglioUnit(wiring.Component):
             fetch.mask_blocked.eq(self.mask_blocked),
             self.slot.eq(fetch.slot),
             self.fetched.eq(fetch.fetched),
+            self.scalars_read.eq(fetch.scalars_read),
             self.busy.eq(fetch.busy),
             self.multiplied.eq(groups.weights_take >> 3),
         ]

@@ -97,7 +97,7 @@ def _wrapper(kind: InstructionKind) -> Iterator[str]:
     """
     name = kind.name.upper().replace(".", "_")
     fields = sorted(set(kind.fields) - {"vm", "rm"}, key=lambda f: kind.fields[f][0].low)
-    numbers = [field for field in fields if field.startswith(("v", "uimm"))]
+    numbers = [field for field in fields if field.startswith(("v", "uimm", "part"))]
     operands = [field for field in fields if field not in numbers]
     arguments = ", ".join(f"{field}_" for field in (*numbers, *operands))
     yield f"#define {name}({arguments}) \\"

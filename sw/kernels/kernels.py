@@ -67,6 +67,7 @@ KERNELS: dict[str, Kernel] = {
     "spmm-ventaglio": Kernel(source="spmm_ventaglio.c", sparse=True),
     "spmm-ventaglio-rows": Kernel(source="spmm_ventaglio.c", sparse=True, define=("ROWS",)),
     "spmv-ventaglio": Kernel(source="spmv_ventaglio.c", sparse=True),
+    "spmv-ventaglio-rows": Kernel(source="spmv_ventaglio.c", sparse=True, define=("ROWS",)),
 }
 
 

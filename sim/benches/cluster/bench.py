@@ -29,6 +29,9 @@ __all__ = ["PARTS", "PLAIN", "rows"]
 _PACKED_BYTES = 4.25
 #: The best of these is the baseline; docs/cluster/kernels.md says how they differ.
 PLAIN = ("spmm-gather", "spmm-expand", "spmm-expand-all")
+#: With the public release's instructions, and with products of many rows; the faster one counts.
+_SPMM = ("spmm-ventaglio", "spmm-ventaglio-rows")
+_SPMV = ("spmv-ventaglio", "spmv-ventaglio-rows")
 #: Bytes of dense weights that fit the L1 beside the rest.
 _ROOM = 96 * 1024
 #: M, K, P of the published table's kind, and larger ones; every kernel's data fit the L1.
@@ -78,9 +81,7 @@ def _sparse_rows(quick: bool, seed: int) -> Iterator[BenchRow]:
             m, k, p = shape
             products = m * k * p * n // 4
             bound = max(products / LANES, products / 2 * _PACKED_BYTES / L1_BYTES)
-            yield from _against_plain(
-                f"SpMM {n}:4, {m} x {k} x {p}", "spmm-ventaglio", shape, n, bound, seed
-            )
+            yield from _against_plain(f"SpMM {n}:4, {m} x {k} x {p}", _SPMM, shape, n, bound, seed)
 
 
 def _vector_rows(quick: bool, seed: int) -> Iterator[BenchRow]:
@@ -88,23 +89,29 @@ def _vector_rows(quick: bool, seed: int) -> Iterator[BenchRow]:
     for k, p in _VECTORS[: 1 if quick else None]:
         for n in (2,) if quick else (2, 1):
             bound = k * p * n / 4 * _PACKED_BYTES / L1_BYTES
-            yield from _against_plain(
-                f"SpMV {n}:4, {k} x {p}", "spmv-ventaglio", (1, k, p), n, bound, seed
-            )
+            yield from _against_plain(f"SpMV {n}:4, {k} x {p}", _SPMV, (1, k, p), n, bound, seed)
 
 
 def _against_plain(
-    case: str, kernel: str, shape: tuple[int, int, int], n: int, bound: float, seed: int
+    case: str,
+    kernels: tuple[str, ...],
+    shape: tuple[int, int, int],
+    n: int,
+    bound: float,
+    seed: int,
 ) -> Iterator[BenchRow]:
     m, k, p = shape
     products = m * k * p * n // 4
-    cycles = _kernel_cycles(kernel, shape, n, seed)
+    own = {name: _kernel_cycles(name, shape, n, seed) for name in kernels}
+    cycles = min(own.values())
     plain = {name: _kernel_cycles(name, shape, n, seed) for name in PLAIN}
     best = min(plain, key=lambda name: plain[name])
     yield from shares(case, cycles, products, bound, goal=0.9)
     dense = _kernel_cycles("gemm", shape, 4, seed)
     yield row(case, "speedup_over_rvv", plain[best] / cycles, goal=7.4)
     yield row(case, "speedup_over_dense", dense / cycles)
+    for name, spent in own.items():
+        yield row(f"{case}, {name}", "cycles", spent, "cycles")
     for name, spent in plain.items():
         word = ", the baseline" if name == best else ""
         yield row(f"{case}, {name}{word}", "cycles", spent, "cycles")

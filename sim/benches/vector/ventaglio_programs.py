@@ -142,14 +142,16 @@ def _product(writer: _Writer) -> None:
 def _product_of_rows(writer: _Writer) -> None:
     """Its scalars are in v0, where weights are loaded as well."""
     generator = writer.generator
-    most = min(writer.config.vlen // writer.sew, generator.choice([2, 4, 31]))
+    room = writer.config.vlen // writer.sew
+    rows = generator.randrange(1, min(room, generator.choice([2, 4, 31])) + 1)
     writer.add(
         assemble(
             "vfxmacc.rows",
             vd=generator.choice(_BANK),
             vs2=generator.choice(_WEIGHTS),
             vs1=generator.choice(_INDEX_REGISTERS),
-            uimm=generator.randrange(1, most + 1),
+            uimm=rows,
+            part=generator.randrange(min(room // rows, 4)),
         )
     )
 

@@ -2,8 +2,9 @@
 #ifndef FANWEAVE_VENTAGLIO_H
 #define FANWEAVE_VENTAGLIO_H
 
-#include <fanweave/runtime.h>
 #include <fanweave/ventaglio_isa.h>
+
+#include "kernels.h"
 
 #define ROW0 16
 #define ROW1 20
@@ -25,6 +26,16 @@ static inline void configure(uint32_t n_sparse, uint32_t mapped) {
   WRITE_CSR(CSR_VTLIDXW, 1);
   WRITE_CSR(CSR_VTLBLKS, 2);
   WRITE_CSR(CSR_VTLRATIO, n_sparse == 2 ? 1 : 2);
+}
+
+/* Weights of a row, all of its tiles. */
+static inline size_t row_weights(const struct arguments *here) {
+  return here->p >> (3 - here->n_sparse);
+}
+
+/* Columns that so many weights belong to. */
+static inline size_t columns_of(size_t weights, uint32_t n_sparse) {
+  return weights << (3 - n_sparse);
 }
 
 static inline size_t smaller(size_t a, size_t b) { return a < b ? a : b; }

@@ -75,9 +75,12 @@ def test_two_rows_as_released(bench, n, m, lmul8):
     assert hart.fflags == 0
 
 
-@pytest.mark.parametrize(("n", "vl", "rows"), [(1, 16, 16), (1, 5, 7), (2, 32, 8), (2, 64, 4)])
-def test_rows_are_products_one_after_the_other(bench, n, vl, rows):
-    """Row r as by itself, with element r of v0, weights behind weights, indices from a word on."""
+@pytest.mark.parametrize(
+    ("n", "vl", "rows", "part"), [(1, 16, 16, 0), (1, 5, 7, 1), (2, 32, 8, 1), (2, 64, 4, 3)]
+)
+def test_rows_are_products_one_after_the_other(bench, n, vl, rows, part):
+    """Row r as by itself: scalars from a place in v0 on, weights behind weights, whole words of
+    indices."""
     generator = random.Random(vl)
     hart, vector = bench.hart, bench.hart.vector
     release(bench, n, 4, 1 << 24 | 1 << 28)
@@ -90,11 +93,11 @@ def test_rows_are_products_one_after_the_other(bench, n, vl, rows):
         bench.set_vector(32, 32)
         vector.vl = vl
         if together:
-            vector.group(0, 32, 16)[:] = scalars
+            vector.group(0, 32, 16)[part * rows :][:rows] = scalars[:rows]
             vector.group(8, 32, rows * vl)[:] = weights
             words = np.frombuffer(b"".join(packs), np.uint32)
             vector.group(4, 32, len(words))[:] = words
-            assert bench.run("vfxmacc.rows", vd=28, vs2=8, vs1=4, uimm=rows) is None
+            assert bench.run("vfxmacc.rows", vd=28, vs2=8, vs1=4, uimm=rows, part=part) is None
             banks.append(hart.bank.copy())
             continue
         for row, packed in enumerate(packs):
@@ -113,7 +116,9 @@ def test_rows_that_do_not_fit(bench):
     bench.set_vector(32, 32)
 
     def cause(**fields):
-        trap = bench.run("vfxmacc.rows", **{"vd": 24, "vs2": 8, "vs1": 4, "uimm": 4} | fields)
+        trap = bench.run(
+            "vfxmacc.rows", **{"vd": 24, "vs2": 8, "vs1": 4, "uimm": 4, "part": 0} | fields
+        )
         return trap and trap.cause
 
     assert cause() is None
@@ -123,6 +128,9 @@ def test_rows_that_do_not_fit(bench):
     bench.hart.vector.vl = 4
     assert cause(uimm=16) is None
     assert cause(uimm=17) is Cause.ILLEGAL_INSTRUCTION
+    assert cause(uimm=4, part=3) is None
+    assert cause(uimm=5, part=3) is Cause.ILLEGAL_INSTRUCTION
+    assert cause(uimm=16, part=1) is Cause.ILLEGAL_INSTRUCTION
     bench.hart.vector.vl = 64
     assert cause(vs1=31) is None
     bench.hart.vector.vl = 1

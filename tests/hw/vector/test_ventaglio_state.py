@@ -131,6 +131,7 @@ class Bench:
         generator, mapped = self.generator, self.golden.hart.csrs.values["vtlreg"]
         fields = {"rs1": 10, "rs2": 11, "fs1": 12, "rd": 13, "vm": generator.choice([1, 1, 1, 0])}
         fields["uimm"] = generator.choice([0, 1, 2, 3, 4, generator.randrange(32)])
+        fields["part"] = generator.choice([0, 0, 1, 2, 3])
         in_bank = [r for r in range(32) if mapped >> r & 1] or [0]
         for name in ("vd", "vs3"):
             fields[name] = generator.choice(in_bank * 4 + [generator.randrange(32)] * 2)
@@ -223,6 +224,7 @@ class Bench:
         assert plan.multiply == (row.name == "vfxmul.vrf")
         rows = fields.get("uimm", 1)
         assert (plan.many, plan.rows) == ("uimm" in fields, rows)
+        assert not plan.many or plan.scalars == fields["part"] * rows
         vs2, vs1 = ctx.get(state.vs2), ctx.get(state.vs1)
         assert vs2.first == fields["vs2"] * words
         bits = rows * step.vl * pattern.element.bits

@@ -126,6 +126,7 @@ class Bench:
             del fields["fs1"]
             most = self.config.vlen // self.golden.vector.sew
             fields["uimm"] = generator.randrange(1, min(most, 31) + 1)
+            fields["part"] = generator.randrange(min(most // fields["uimm"], 4))
             room = (32 - fields["vs2"]) * most // fields["uimm"]
             self.golden.vector.vl = min(self.golden.vector.vl, room)
         self.fit(fields["vs1"])
@@ -173,6 +174,7 @@ class Bench:
             "index_words": pattern.index_words(vl),
             "many": int(many),
             "rows": rows,
+            "scalars": fields.get("part", 0) * rows,
         }
 
     def turn(self, slot):
@@ -368,7 +370,7 @@ def test_no_gap_between_products_of_rows(elements, rows):
     row = INSTRUCTION_BY_NAME["vfxmacc.rows"]
     plans = []
     for number in range(count):
-        fields = {"vd": (16, 20)[number % 2], "vs2": 8, "vs1": 1, "uimm": rows}
+        fields = {"vd": (16, 20)[number % 2], "vs2": 8, "vs1": 1, "uimm": rows, "part": 0}
         plans.append(bench.plan(Step(bench.golden.hart, row, fields), fields, number % SMALL.slots))
 
     async def testbench(ctx):
